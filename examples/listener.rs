@@ -11,7 +11,7 @@ use whitewater::kcp::{self, Config, Conv, PeerEvent};
 
 fn main() -> io::Result<()> {
     let limits = kcp::PeersConfig {
-        kcp: Config::turbo(),
+        kcp: Config::default(),
         max_peers: 100,
         idle_timeout: Duration::from_secs(1),
         ..kcp::PeersConfig::open()
@@ -46,7 +46,7 @@ fn main() -> io::Result<()> {
 }
 
 fn client(to: SocketAddr, conv: Conv) -> io::Result<()> {
-    let mut socket = kcp::Socket::connect(to, conv, &Config::turbo())?;
+    let mut socket = kcp::Socket::connect(to, conv, &Config::default())?;
     let mut buf = [0; 64];
     for round in 1..=3 {
         socket.send(format!("message {round} of client {conv}").as_bytes())?;

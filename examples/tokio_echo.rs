@@ -65,7 +65,7 @@ async fn session() -> Done {
 
 /// The same as messages, with any KCP program in the world as the peer.
 async fn bare_kcp() -> Done {
-    let limits = kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::open() };
     let listener = KcpListener::bind(ANY, &limits)?;
     let addr = listener.local_addr();
     tokio::spawn(async move {
@@ -79,7 +79,7 @@ async fn bare_kcp() -> Done {
             });
         }
     });
-    let peer = KcpStream::connect(addr, Conv(7), &Config::turbo())?;
+    let peer = KcpStream::connect(addr, Conv(7), &Config::default())?;
     let (start, mut back) = (Instant::now(), [0; 64]);
     for round in 0..ROUNDS {
         let sent = round.to_le_bytes().repeat(16);

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if is_wanted("dead_link") { print_dead_link() } else { Ok(()) }
 }
 
-/// What is varied: a knob and what it is turned to, the rest being [`Config::fast`] and [`CHECK`].
+/// What is varied: a knob and what it is turned to, the rest being [`fast`] and [`CHECK`].
 struct Knob {
     name: &'static str,
     loads: &'static [Load],
@@ -57,16 +57,26 @@ const INPUTS: Load = Load { name: "60 Hz x 100 B", count: 3600, size: 100 };
 const SNAPSHOTS: Load = Load { name: "20 Hz x 1200 B", count: 1200, size: 1200 };
 const MAPS: Load = Load { name: "1 Hz x 60 kB", count: 60, size: 60_000 };
 
+/// (1, 20, 2, 1).
+fn fast() -> Config {
+    Config::classic().nodelay(1, 20, 2, true)
+}
+
+/// (1, 10, 2, 1).
+fn turbo() -> Config {
+    Config::classic().nodelay(1, 10, 2, true)
+}
+
 fn knobs() -> Vec<Knob> {
     let game: &[Load] = &[INPUTS, SNAPSHOTS];
     let bulk: &[Load] = &[SNAPSHOTS, MAPS];
     let (ms, frame) = (Some(Duration::from_millis(1)), Some(MINUTE / INPUTS.count));
     let presets = [
-        ("default", Config::default().classic()),
-        ("normal", Config::normal().classic()),
-        ("fast", Config::fast().classic()),
-        ("turbo", Config::turbo().classic()),
-        ("by time", Config::turbo()),
+        ("default", Config::classic()),
+        ("normal", Config::classic().nodelay(0, 40, 0, false)),
+        ("fast", fast()),
+        ("turbo", turbo()),
+        ("by time", Config { recovery: Recovery::default(), ..turbo() }),
     ];
     let drives = [
         ("check", CHECK),
@@ -76,7 +86,7 @@ fn knobs() -> Vec<Knob> {
         ("frame, flush", Drive { beat: frame, flush: true }),
     ];
     let preset = |(name, config): (&str, _)| (name.to_owned(), config, CHECK);
-    let drive = |(name, drive): (&str, _)| (name.to_owned(), Config::fast().classic(), drive);
+    let drive = |(name, drive): (&str, _)| (name.to_owned(), fast(), drive);
     vec![
         Knob { name: "preset", loads: game, values: presets.map(preset).into() },
         Knob { name: "by time", loads: &[INPUTS, MAPS], values: by_time().map(preset).into() },
@@ -102,7 +112,7 @@ fn knobs() -> Vec<Knob> {
 /// Recovery by time, and with each of its knobs turned.
 fn by_time() -> [(&'static str, Config); 5] {
     let all = Modern::default();
-    let with = |modern| Config { recovery: Recovery::Modern(modern), ..Config::turbo() };
+    let with = |modern| Config { recovery: Recovery::Modern(modern), ..turbo() };
     [
         ("as it is", with(all)),
         ("at_once off", with(Modern { at_once: false, ..all })),
@@ -119,7 +129,7 @@ fn knob<T: Display + Copy, const N: usize>(
     turn: fn(&mut Config, T),
 ) -> Knob {
     let turned = |value: T| {
-        let mut config = Config::fast().classic();
+        let mut config = fast();
         turn(&mut config, value);
         (value.to_string(), config, CHECK)
     };
@@ -279,7 +289,7 @@ fn print_dead_link() -> Result<(), Box<dyn Error>> {
     for nodelay in 0..=2 {
         let mut row = format!("| {nodelay} |");
         for dead_link in [5, 10, 20] {
-            let config = Config { nodelay, dead_link, ..Config::fast().classic() };
+            let config = Config { nodelay, dead_link, ..fast() };
             let mut kcp = Kcp::new(Conv(1), &config, |_: &[u8]| ())?;
             kcp.send(b"anybody there?")?;
             let mut now = Time::ZERO;

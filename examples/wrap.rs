@@ -17,8 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     bob.connect(alice.local_addr()?)?;
 
     // The output callback: a datagram that cannot be sent is lost, and KCP sends it again.
-    let mut a = Kcp::new(Conv(7), &Config::turbo(), |datagram: &[u8]| drop(alice.send(datagram)))?;
-    let mut b = Kcp::new(Conv(7), &Config::turbo(), |datagram: &[u8]| drop(bob.send(datagram)))?;
+    let mut a = Kcp::new(Conv(7), &Config::default(), |datagram: &[u8]| drop(alice.send(datagram)))?;
+    let mut b = Kcp::new(Conv(7), &Config::default(), |datagram: &[u8]| drop(bob.send(datagram)))?;
     alice.set_nonblocking(true)?;
     bob.set_nonblocking(true)?;
 

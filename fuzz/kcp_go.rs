@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::{self, Conv, PeerEvent, PeerId, Peers, PeersConfig};
+use whitewater::kcp::{self, Conv, PeerEvent, PeerId, Peers, PeersConfig, Recovery};
 use whitewater::machine::Machine as _;
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Shards};
 use whitewater_sim::SimRng;
@@ -86,8 +86,10 @@ impl World {
         let (data, parity, flags) = (script.u8() % 12, script.u8() % 6, script.u8());
         let shards = (data > 0 && parity > 0).then_some(Shards { data, parity });
         let wire = Wire { crypt, shards, ..Wire::kcptun(Key::new([7; 32])) };
-        let kcp = kcp::Config { dead_link: 10_000, ..kcp::Config::turbo() };
-        let kcp = if flags & CLASSIC == 0 { kcp } else { kcp.classic() };
+        let mut kcp = kcp::Config { dead_link: 10_000, ..kcp::Config::default() };
+        if flags & CLASSIC != 0 {
+            kcp.recovery = Recovery::Classic;
+        }
         let idle_timeout = Duration::from_secs(3600);
         let envelope = Some(Arc::new(wire.clone()) as _);
         let limits = PeersConfig { kcp, envelope, max_peers: PEERS_MAX, idle_timeout, ..PeersConfig::open() };

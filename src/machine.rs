@@ -43,8 +43,8 @@ use std::net::SocketAddr;
 ///
 /// // Where there are no addresses, any will do.
 /// let (a, b) = (SocketAddr::from(([10, 0, 0, 1], 1)), SocketAddr::from(([10, 0, 0, 2], 1)));
-/// let mut alice = kcp::Link::new(b, Conv(7), &Config::fast())?;
-/// let mut bob = kcp::Link::new(a, Conv(7), &Config::fast())?;
+/// let mut alice = kcp::Link::new(b, Conv(7), &Config::default())?;
+/// let mut bob = kcp::Link::new(a, Conv(7), &Config::default())?;
 /// let (mut there, mut back) = (Way::new(), Way::new());
 /// alice.kcp_mut().send(b"over a channel of my own")?;
 /// let mut now = Time::ZERO;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use allocation_counter::{AllocationInfo, measure};
 use common::{Raw, kcp, lossy, numbered};
@@ -30,12 +31,8 @@ struct Flow {
 
 impl Flow {
     fn new(window: u16, len: usize, loss: f64) -> Self {
-        let config = Config {
-            snd_wnd: window,
-            rcv_wnd: window,
-            snd_queue: window.into(),
-            ..Config::turbo().classic()
-        };
+        let config =
+            Config { snd_wnd: window, rcv_wnd: window, snd_queue: window.into(), ..configs::classic_turbo() };
         let link = lossy(loss);
         let bob = grown(&config, len);
         let snd = bob.stats().rcv_nxt;
@@ -212,14 +209,14 @@ fn plain(config: &Config) -> Plain {
 
 #[test]
 fn an_idle_session_costs_at_most_384_bytes_in_total() {
-    let (fresh, _kcp) = heap(|| plain(&Config::turbo().classic()));
+    let (fresh, _kcp) = heap(|| plain(&configs::classic_turbo()));
     let size = size_of::<Plain>();
     println!("{size} bytes, {fresh} on the heap");
     assert_eq!(fresh, 0, "a fresh session owns no heap");
     assert!(size <= 384, "{size} bytes");
     // Nor does one that is updated with nothing to do.
     let (idle, _kcp) = heap(|| {
-        let mut kcp = plain(&Config::turbo().classic());
+        let mut kcp = plain(&configs::classic_turbo());
         (0..1000).for_each(|ms| kcp.update(Time::from_millis(ms)));
         kcp
     });
@@ -230,7 +227,7 @@ fn an_idle_session_costs_at_most_384_bytes_in_total() {
 fn a_used_session_owns_no_heap_after_shrink() {
     for len in [1, 64, 1376, 20_000] {
         let (heap, kcp) = heap(|| {
-            let mut bob = plain(&Config::turbo().classic());
+            let mut bob = plain(&configs::classic_turbo());
             for number in 0..50 {
                 bob.send(&numbered(number, len)).unwrap();
             }
@@ -260,7 +257,7 @@ fn a_used_session_owns_no_heap_after_shrink() {
 
 #[test]
 fn shrink_keeps_everything_that_is_needed() {
-    let mut kcp = plain(&Config { snd_wnd: 2, ..Config::turbo().classic() });
+    let mut kcp = plain(&Config { snd_wnd: 2, ..configs::classic_turbo() });
     for number in 0..4 {
         kcp.send(&numbered(number, 100)).unwrap();
     }
@@ -284,7 +281,7 @@ fn in_flight(segments: u16, len: usize) -> i64 {
         rcv_wnd: segments.max(128),
         snd_queue: segments.into(),
         snd_queue_bytes: 1 << 24,
-        ..Config::turbo().classic()
+        ..configs::classic_turbo()
     };
     let (bytes, kcp) = heap(|| {
         let mut kcp = plain(&config);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, Talk, drain, flushed, kcp, lossy, numbered, pair};
 use std::time::Duration;
@@ -21,7 +22,7 @@ fn filled(config: &Config, count: usize) -> Kcp<DatagramQueue> {
 
 #[test]
 fn every_queue_has_a_limit() {
-    let config = Config { snd_queue: 10, snd_queue_bytes: 2000, ..Config::turbo().classic() };
+    let config = Config { snd_queue: 10, snd_queue_bytes: 2000, ..configs::classic_turbo() };
     let full = |segments, bytes| Err(kcp::SendError::QueueFull { segments, bytes });
 
     let mut by_segments = filled(&config, 10);
@@ -53,7 +54,7 @@ fn config_conv() -> Conv {
 fn a_refused_message_leaves_nothing_behind() {
     for stream in [false, true] {
         let config =
-            Config { snd_queue: 10, snd_queue_bytes: 3000, stream, snd_wnd: 4, ..Config::turbo().classic() };
+            Config { snd_queue: 10, snd_queue_bytes: 3000, stream, snd_wnd: 4, ..configs::classic_turbo() };
         let build = || {
             let mut alice = kcp(&config);
             alice.send(&numbered(1, 1300)).unwrap();
@@ -83,7 +84,7 @@ fn a_refused_message_leaves_nothing_behind() {
 
 #[test]
 fn a_message_is_accepted_whole_or_not_at_all() {
-    let config = Config { mtu: 50, snd_queue: 10, ..Config::turbo().classic() };
+    let config = Config { mtu: 50, snd_queue: 10, ..configs::classic_turbo() };
     let mut alice = filled(&config, 6);
     assert_eq!(alice.send(&[0; 4 * 26 + 1]), Err(kcp::SendError::QueueFull { segments: 6, bytes: 6 }));
     assert_eq!((alice.send(&[0; 4 * 26]), alice.wait_snd()), (Ok(104), 10));
@@ -91,7 +92,7 @@ fn a_message_is_accepted_whole_or_not_at_all() {
 
 #[test]
 fn segments_in_flight_do_not_count_and_the_queue_drains_as_the_window_moves() {
-    let config = Config { snd_queue: 10, snd_wnd: 4, ..Config::turbo().classic() };
+    let config = Config { snd_queue: 10, snd_wnd: 4, ..configs::classic_turbo() };
     let mut alice = filled(&config, 10);
     let full = Err(kcp::SendError::QueueFull { segments: 10, bytes: 10 });
     assert_eq!(alice.send(b"x"), full);
@@ -111,7 +112,7 @@ fn segments_in_flight_do_not_count_and_the_queue_drains_as_the_window_moves() {
 
 #[test]
 fn a_stream_may_top_up_a_segment_of_a_full_queue() {
-    let config = Config { mtu: 50, snd_queue: 2, stream: true, ..Config::turbo().classic() };
+    let config = Config { mtu: 50, snd_queue: 2, stream: true, ..configs::classic_turbo() };
     let mut alice = kcp(&config);
     assert_eq!(alice.send(&[1; 26 + 20]), Ok(46));
     assert_eq!(alice.send(&[2; 7]), Err(kcp::SendError::QueueFull { segments: 2, bytes: 46 }));
@@ -122,7 +123,7 @@ fn a_stream_may_top_up_a_segment_of_a_full_queue() {
 #[test]
 fn an_end_is_an_empty_message_even_in_a_stream_and_takes_a_segment() {
     for stream in [false, true] {
-        let config = Config { snd_queue: 2, stream, ..Config::turbo().classic() };
+        let config = Config { snd_queue: 2, stream, ..configs::classic_turbo() };
         let (mut alice, mut bob) = (filled(&config, 1), kcp(&config));
         assert_eq!(alice.send_end(), Ok(()));
         assert_eq!(alice.send_end(), Err(kcp::SendError::QueueFull { segments: 2, bytes: 1 }));
@@ -137,7 +138,7 @@ fn an_end_is_an_empty_message_even_in_a_stream_and_takes_a_segment() {
 
 #[test]
 fn a_larger_limit_applies_at_once_and_a_smaller_one_once_the_queue_fits() {
-    let config = Config { snd_queue: 5, snd_wnd: 2, ..Config::turbo().classic() };
+    let config = Config { snd_queue: 5, snd_wnd: 2, ..configs::classic_turbo() };
     let mut alice = filled(&config, 5);
     alice.configure(&Config { snd_queue: 6, ..config }).unwrap();
     assert_eq!(alice.send(b"x"), Ok(1));
@@ -153,8 +154,7 @@ fn a_larger_limit_applies_at_once_and_a_smaller_one_once_the_queue_fits() {
 #[test]
 fn a_sender_that_waits_when_the_queue_is_full_gets_everything_through() {
     for seed in 1..=5 {
-        let config =
-            Config { snd_queue: 20, snd_queue_bytes: 8000, snd_wnd: 64, ..Config::turbo().classic() };
+        let config = Config { snd_queue: 20, snd_queue_bytes: 8000, snd_wnd: 64, ..configs::classic_turbo() };
         let mut pair = pair(config, lossy(0.1), seed);
         let (mut number, mut refused) = (0, 0);
         while number < 1000 {

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::{Config, Congestion, Conv, Modern};
@@ -160,7 +161,7 @@ fn kcp_with_and_without_its_window_is_as_bad_as_known() {
 
 /// One end that sends to another over a path that may change.
 fn pair_over(link: &LinkConfig, congestion: Congestion) -> Pair<KcpEnd, KcpEnd> {
-    let config = Config { congestion, snd_wnd: 1024, rcv_wnd: 1024, ..Config::fast() };
+    let config = Config { congestion, snd_wnd: 1024, rcv_wnd: 1024, ..configs::fast() };
     let [alice, bob] = [(); 2].map(|()| KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap());
     Pair::new(alice, bob, [1, 2].map(|stream| Link::new(link.clone(), 7, stream).unwrap()))
 }

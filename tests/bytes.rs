@@ -1,6 +1,7 @@
 //! The calls that share buffers behave like the others, and copy only where documented.
 
 use crate::common;
+use crate::common::configs;
 
 use bytes::Bytes;
 use common::{Raw, Setup, Talk, flushed, kcp, lossy, numbered, pair, presets, rough};
@@ -46,7 +47,7 @@ fn shared_buffers_send_the_same_bytes_at_the_same_times() {
 
 #[test]
 fn a_stream_delivers_its_bytes_from_shared_buffers_too() {
-    let config = Config { stream: true, snd_wnd: 128, ..Config::turbo().classic() };
+    let config = Config { stream: true, snd_wnd: 128, ..configs::classic_turbo() };
     for seed in 1..=5 {
         let setup = Setup::new(config, lossy(0.1), seed);
         let lens = [3, 300, 1, 5000, 255, 256, 0, 1376];
@@ -57,7 +58,7 @@ fn a_stream_delivers_its_bytes_from_shared_buffers_too() {
 #[test]
 fn mixed_calls_keep_the_order() {
     for seed in 1..=5 {
-        let mut pair = pair(Config::turbo().classic(), lossy(0.1), seed);
+        let mut pair = pair(configs::classic_turbo(), lossy(0.1), seed);
         let messages: Vec<_> = (0..100).map(|number| numbered(number, 200 + number * 13)).collect();
         for (number, message) in messages.iter().enumerate() {
             if number % 2 == 0 {
@@ -73,7 +74,7 @@ fn mixed_calls_keep_the_order() {
 
 #[test]
 fn a_message_of_a_large_segment_is_part_of_its_datagram() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     let message = numbered(1, 1376);
     for sn in [0, 2, 1] {
         let datagram = Bytes::from(Raw::push(sn, &message).bytes());
@@ -92,7 +93,7 @@ fn a_message_of_a_large_segment_is_part_of_its_datagram() {
 
 #[test]
 fn a_datagram_is_kept_as_long_as_its_large_messages_and_no_longer() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     let two = Raw::datagram(&[Raw::push(0, &numbered(1, 600)), Raw::push(1, &numbered(2, 600))]);
     let datagram = Bytes::from(two);
     bob.input_bytes(Time::ZERO, &datagram).unwrap();
@@ -107,7 +108,7 @@ fn a_datagram_is_kept_as_long_as_its_large_messages_and_no_longer() {
 
 #[test]
 fn small_payloads_and_parts_are_copied_so_that_no_datagram_is_kept() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     let small = Bytes::from(Raw::push(0, &numbered(1, 255)).bytes());
     bob.input_bytes(Time::ZERO, &small).unwrap();
     let filler = Raw { data: vec![0; 1100], ..Raw::wins(128) };
@@ -120,7 +121,7 @@ fn small_payloads_and_parts_are_copied_so_that_no_datagram_is_kept() {
 
 #[test]
 fn a_sent_message_is_shared_until_it_is_acknowledged() {
-    let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { snd_wnd: 2, ..configs::classic_turbo() });
     let message = Bytes::from(numbered(1, 4000)); // three segments
     alice.send_bytes(message.clone()).unwrap();
     assert!(!message.is_unique());
@@ -140,7 +141,7 @@ fn a_sent_message_is_shared_until_it_is_acknowledged() {
 
 #[test]
 fn out_of_order_acks_release_what_they_acknowledge() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     let messages: Vec<_> = (0..5).map(|number| Bytes::from(numbered(number, 300))).collect();
     for message in &messages {
         alice.send_bytes(message.clone()).unwrap();
@@ -156,7 +157,7 @@ fn out_of_order_acks_release_what_they_acknowledge() {
 
 #[test]
 fn a_short_message_is_copied_and_its_buffer_released_at_once() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     let message = Bytes::from(numbered(1, 255));
     assert_eq!(alice.send_bytes(message.clone()), Ok(255));
     assert!(message.is_unique());
@@ -165,7 +166,7 @@ fn a_short_message_is_copied_and_its_buffer_released_at_once() {
 
 #[test]
 fn a_bad_datagram_is_not_kept() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     let bad = Raw::datagram(&[Raw::push(0, &numbered(1, 1000)), Raw { una: 1, ..Raw::wins(1) }]);
     let bad = Bytes::from(bad);
     assert!(bob.input_bytes(Time::ZERO, &bad).is_err());

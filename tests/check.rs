@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Pair, Raw, Setup, Talk, clean, drain, kcp, numbered, pair, presets, raw_segments};
 use proptest::prelude::*;
@@ -28,7 +29,7 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
         congestion: if any(3) > 0 { Congestion::None } else { Congestion::Kcp },
         min_rto: [None, Some(1), Some(400)][any(3)],
         recovery,
-        ..Config::default()
+        ..configs::with_cwnd()
     });
     let chance = |percent| f64::from(u32::try_from(percent).unwrap()) / 100.0;
     let links = [(); 2].map(|()| LinkConfig {
@@ -46,7 +47,7 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
     let clocks = [clock(&mut any), clock(&mut any)];
     let start = |any: &mut dyn FnMut(usize) -> usize| Sn([0, u32::MAX - 5, (1 << 31) - 5][any(3)]);
     let starts = [start(&mut any), start(&mut any)];
-    Setup { configs, links, starts, clocks, ..Setup::new(Config::default().classic(), clean(), seed) }
+    Setup { configs, links, starts, clocks, ..Setup::new(Config::classic(), clean(), seed) }
 }
 
 /// With random settings.
@@ -155,7 +156,7 @@ fn an_update_with_nothing_due_emits_nothing_and_changes_nothing() {
 
 #[test]
 fn a_wait_for_an_ack_is_one_wake_at_the_time_of_the_resend() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.update(Time::ZERO);
     alice.send(b"lost").unwrap();
     assert_eq!(alice.check(Time::from_millis(3)), Some(Time::from_millis(10)), "at the next flush");
@@ -175,7 +176,7 @@ fn a_wait_for_an_ack_is_one_wake_at_the_time_of_the_resend() {
 
 #[test]
 fn received_segments_are_acknowledged_at_the_next_interval() {
-    let mut bob = kcp(&Config::fast().classic());
+    let mut bob = kcp(&configs::classic_fast());
     bob.update(Time::from_millis(100));
     for (arrives, wakes) in [(101, 120), (119, 120), (120, 120), (133, 133)] {
         let at = Time::from_millis(arrives);
@@ -188,7 +189,7 @@ fn received_segments_are_acknowledged_at_the_next_interval() {
 
 #[test]
 fn a_full_window_waits_for_acks_and_not_for_the_clock() {
-    let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { snd_wnd: 2, ..configs::classic_turbo() });
     for number in 0..5 {
         alice.send(&numbered(number, 10)).unwrap();
     }

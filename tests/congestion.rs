@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{
     Pair, Raw, Setup, Talk, Unlimited, clean, drain, flushed, kcp, lossy, numbered, numbers, pair,
@@ -107,7 +108,7 @@ fn sent(events: &[Event]) -> Vec<(Sn, u16, u16, u32)> {
 #[test]
 fn a_controller_counts_only_transmitted_segments_as_in_flight() {
     let recorder = Recorder::new(3, None);
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.install(Box::new(recorder.clone()));
     for number in 0..6 {
         alice.send(&numbered(number, 100 + number)).unwrap();
@@ -163,7 +164,7 @@ fn a_controller_counts_only_transmitted_segments_as_in_flight() {
 #[test]
 fn a_controller_sees_fast_resends_as_such() {
     let recorder = Recorder::new(100, None);
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.install(Box::new(recorder.clone()));
     for number in 0..5 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -185,7 +186,7 @@ fn a_controller_sees_fast_resends_as_such() {
 fn the_events_of_a_controller_add_up_to_the_statistics() {
     for seed in 1..=5 {
         let recorder = Recorder::new(20, None);
-        let mut pair = pair(Config::turbo().classic(), rough(), seed);
+        let mut pair = pair(configs::classic_turbo(), rough(), seed);
         pair.alice.kcp.install(Box::new(recorder.clone()));
         pair.send_numbered(300);
         assert!(pair.run_until_idle(Duration::from_secs(20)), "never went quiet");
@@ -218,7 +219,7 @@ fn the_events_of_a_controller_add_up_to_the_statistics() {
 #[test]
 fn the_window_of_a_controller_is_obeyed_and_may_change() {
     let recorder = Recorder::new(4, None);
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.install(Box::new(recorder.clone()));
     for number in 0..50 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -232,7 +233,7 @@ fn the_window_of_a_controller_is_obeyed_and_may_change() {
 #[test]
 fn without_a_limit_only_the_windows_of_both_ends_apply() {
     let congestion = Congestion::Own(|| Box::new(Unlimited));
-    let mut alice = kcp(&Config { congestion, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { congestion, ..configs::classic_turbo() });
     for number in 0..200 {
         alice.send(&numbered(number, 10)).unwrap();
     }
@@ -246,7 +247,7 @@ fn without_a_limit_only_the_windows_of_both_ends_apply() {
 /// transmissions: when, number, how often.
 fn paced(rate: u64, len: usize, count: usize, drive: Drive) -> (Pair, Vec<(Time, u32, u16)>) {
     let recorder = Recorder::new(1000, Some(rate));
-    let mut pair = Setup { drive, ..Setup::new(Config::turbo().classic(), clean(), 1) }.pair();
+    let mut pair = Setup { drive, ..Setup::new(configs::classic_turbo(), clean(), 1) }.pair();
     pair.alice.kcp.install(Box::new(recorder.clone()));
     for number in 0..count {
         pair.send(numbered(number, len));
@@ -301,7 +302,7 @@ fn a_rate_is_kept_however_small_it_is() {
 #[test]
 fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
     let recorder = Recorder::new(1000, Some(0));
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.install(Box::new(recorder.clone()));
     alice.send(b"waits").unwrap();
     alice.update(Time::ZERO);
@@ -332,7 +333,7 @@ fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
 #[test]
 fn a_rate_of_0_also_stops_resends_until_it_rises() {
     let recorder = Recorder::new(1000, None);
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.install(Box::new(recorder.clone()));
     alice.send(b"gets lost").unwrap();
     assert_eq!(flushed(&mut alice, 0).len(), 1);
@@ -349,7 +350,7 @@ fn a_rate_of_0_also_stops_resends_until_it_rises() {
 #[test]
 fn a_fast_resend_delayed_by_the_budget_leaves_once_there_is_some() {
     let recorder = Recorder::new(1000, None);
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.install(Box::new(recorder.clone()));
     for number in 0..4 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -388,7 +389,7 @@ fn a_paced_sender_is_woken_no_more_than_once_a_segment_or_an_interval() {
 fn a_paced_sender_delivers_under_loss() {
     for seed in 1..=5 {
         let recorder = Recorder::new(64, Some(200_000));
-        let mut pair = pair(Config { snd_wnd: 64, ..Config::turbo().classic() }, lossy(0.1), seed);
+        let mut pair = pair(Config { snd_wnd: 64, ..configs::classic_turbo() }, lossy(0.1), seed);
         pair.alice.kcp.install(Box::new(recorder));
         pair.send_numbered(500);
         assert!(pair.run_until_idle(Duration::from_secs(20)), "never went quiet");

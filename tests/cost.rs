@@ -10,6 +10,7 @@
 mod common;
 
 use allocation_counter::measure;
+use common::configs;
 use common::{Raw, kcp};
 use std::time::{Duration, Instant};
 use whitewater::Time;
@@ -29,7 +30,7 @@ fn best(mut run: impl FnMut() -> (Duration, u32)) -> f64 {
 }
 
 fn config(window: u16) -> Config {
-    Config { snd_wnd: window, rcv_wnd: window, snd_queue: window.into(), ..Config::turbo().classic() }
+    Config { snd_wnd: window, rcv_wnd: window, snd_queue: window.into(), ..configs::classic_turbo() }
 }
 
 fn full_window(window: u16) -> Kcp<DatagramQueue> {
@@ -142,7 +143,7 @@ fn cost_does_not_grow_with_the_window() {
 #[test]
 fn a_stream_appends_in_place() {
     // Copying the segment for each byte would allocate 946 KB per segment.
-    let mut alice = kcp(&Config { stream: true, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { stream: true, ..configs::classic_turbo() });
     let info = measure(|| {
         for _ in 0..10 * 1376 {
             alice.send(b"x").unwrap();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, Talk, clean, drain, flushed, kcp, lossy, numbered, pair, presets, raw_segments};
 use std::time::Duration;
@@ -30,7 +31,7 @@ fn sends(config: &Config, count: usize) -> (Vec<u64>, Vec<bool>) {
 
 #[test]
 fn a_segment_sent_dead_link_times_makes_the_link_dead_and_not_before() {
-    for (name, config) in presets().map(|(name, config)| (name, config.classic())) {
+    for (name, config) in presets().map(|(name, config)| (name, configs::classic(config))) {
         for dead_link in [1, 2, 5, 20] {
             let (_, dead) = sends(&Config { dead_link, ..config }, 22);
             let count = usize::from(dead_link);
@@ -48,14 +49,14 @@ fn each_nodelay_backs_off_at_its_own_rate() {
         (1, [0, 200, 500, 950, 1625, 2637, 4155]),
         (2, [0, 200, 500, 900, 1400, 2000, 2700]),
     ] {
-        assert_eq!(sends(&Config { nodelay, ..Config::turbo().classic() }, 7).0, want, "nodelay {nodelay}");
+        assert_eq!(sends(&Config { nodelay, ..configs::classic_turbo() }, 7).0, want, "nodelay {nodelay}");
     }
 }
 
 #[test]
 fn the_back_off_ends() {
     for (nodelay, count) in [(0, 30), (1, 50)] {
-        let config = Config { nodelay, dead_link: u16::MAX, ..Config::turbo().classic() };
+        let config = Config { nodelay, dead_link: u16::MAX, ..configs::classic_turbo() };
         let (times, _) = sends(&config, count);
         let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let longest = 1 << 30;
@@ -95,7 +96,7 @@ fn a_peer_that_answers_anything_is_not_dead_at_30_percent_loss() {
 
 #[test]
 fn resends_into_a_closed_window_count_as_well() {
-    let mut alice = kcp(&Config { dead_link: 3, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { dead_link: 3, ..configs::classic_turbo() });
     alice.send(&numbered(1, 10)).unwrap();
     assert_eq!(flushed(&mut alice, 0).len(), 1);
     alice.input(Time::from_millis(10), &Raw::wins(0).bytes()).unwrap();

@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Pair, Setup, Talk, clean, lossy, numbered, pair, presets, rough};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::{self, Config, Congestion, Conv, Recovery};
+use whitewater::kcp::{self, Congestion, Conv, Recovery};
 use whitewater::machine::Machine;
 use whitewater_sim::{Drive, LinkConfig};
 
@@ -189,8 +190,8 @@ fn an_outage_of_three_seconds_costs_time_but_no_message() {
 #[test]
 fn bare_kcp_is_done_when_everything_sent_has_arrived() {
     let [to, from] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
-    let mut alice = kcp::Link::new(to, Conv(7), &Config::turbo()).unwrap();
-    let mut bob = kcp::Link::new(from, Conv(7), &Config::turbo()).unwrap();
+    let mut alice = kcp::Link::new(to, Conv(7), &configs::turbo()).unwrap();
+    let mut bob = kcp::Link::new(from, Conv(7), &configs::turbo()).unwrap();
     assert!(alice.shutdown(Time::ZERO, 0));
     alice.send(b"last words").unwrap();
     let mut datagram = Vec::new();
@@ -208,7 +209,7 @@ fn bare_kcp_is_done_when_everything_sent_has_arrived() {
 #[test]
 fn the_same_seed_sends_the_same_bytes() {
     let run = |seed| {
-        let mut pair = pair(Config::fast().classic(), rough(), seed);
+        let mut pair = pair(configs::classic_fast(), rough(), seed);
         play(&mut pair);
         (
             pair.now(),

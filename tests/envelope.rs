@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ fn doubler(envelope: Option<&dyn Envelope>) -> &Doubler {
 }
 
 fn kcp() -> kcp::Config {
-    kcp::Config { mtu: 500, ..kcp::Config::turbo() }
+    kcp::Config { mtu: 500, ..configs::turbo() }
 }
 
 fn client() -> SocketAddr {
@@ -169,7 +170,7 @@ fn an_unproven_peer_is_sent_no_added_datagrams() {
 #[test]
 fn rebuilt_datagrams_change_no_round_trip_and_no_window() {
     for classic in [false, true] {
-        let config = if classic { kcp::Config::turbo().classic() } else { kcp::Config::turbo() };
+        let config = if classic { configs::classic_turbo() } else { configs::turbo() };
         let mut ends = [0, 1].map(|_| Kcp::new(Conv(7), &config, DatagramQueue::new()).unwrap());
         ends[0].send(b"question").unwrap();
         ends[0].flush(Time::from_millis(10));

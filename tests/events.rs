@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 use rand::Rng;
 #[cfg(test)]
 #[path = "common/events.rs"]
@@ -106,7 +107,7 @@ fn logging_can_be_toggled_at_any_time_and_survives_shrink() {
 
 #[test]
 fn a_flood_of_rejected_datagrams_is_counted_and_does_not_grow_the_log() {
-    let mut kcp = common::kcp(&Config::turbo());
+    let mut kcp = common::kcp(&configs::turbo());
     let most = 500;
     kcp.log_events(Time::ZERO, most);
     let (mut full, mut rng) = (0, whitewater_sim::SimRng::new(9, 1));
@@ -130,7 +131,7 @@ fn a_flood_of_rejected_datagrams_is_counted_and_does_not_grow_the_log() {
 
 #[test]
 fn each_rejection_is_logged_under_the_name_of_its_counter() {
-    let mut kcp = common::kcp(&Config::fast());
+    let mut kcp = common::kcp(&configs::fast());
     kcp.log_events(Time::ZERO, 100);
     let long = vec![0; 2000];
     let too_short = [0; 5];

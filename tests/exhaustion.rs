@@ -6,12 +6,15 @@
 #![cfg(all(feature = "net", unix))]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
+#[path = "common/configs.rs"]
+mod configs;
+
 use std::env;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use whitewater::kcp::{self, Config, Conv};
+use whitewater::kcp::{self, Conv};
 use whitewater::net::{Client, Incoming, Server, ThreadConfig};
 use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 
@@ -93,7 +96,7 @@ fn new_drivers_fail_and_existing_ones_continue() {
                 .map(drop)
                 .unwrap_err(),
             kcp::Listener::bind(ANY, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
-            kcp::Socket::connect(at, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
+            kcp::Socket::connect(at, Conv(1), &configs::turbo()).map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(is_too_many), "{errors:?}");
         echo(&mut server, &mut client, b"meanwhile");
@@ -140,7 +143,7 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
         let connecting = Client::connect::<Blob>(at, &config);
         let (client, session) = tokio::join!(connecting, server.accept());
         let (client, session) = (client.unwrap(), session.unwrap());
-        let bare = KcpStream::connect(listener.local_addr(), Conv(7), &Config::turbo()).unwrap();
+        let bare = KcpStream::connect(listener.local_addr(), Conv(7), &configs::turbo()).unwrap();
         bare.send(b"hello").await.unwrap();
         let (peer, _) = listener.accept().await.unwrap();
         let taken = take_all();
@@ -149,7 +152,7 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
                 .map(drop)
                 .unwrap_err(),
             KcpListener::bind(any, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
-            KcpStream::connect(nobody, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
+            KcpStream::connect(nobody, Conv(1), &configs::turbo()).map(drop).unwrap_err(),
             Client::connect::<Blob>(at, &config).await.map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(is_too_many), "{errors:?}");

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{at, ms, numbered, path, repairing};
 use std::time::Duration;
@@ -130,7 +131,7 @@ fn sent_at(number: usize) -> Time {
 /// Loss detection by timing, by timing with repairs, and as in ikcp.c: every combination with at least one
 /// end by timing.
 fn ends() -> Vec<(&'static str, [Config; 2])> {
-    let (modern, repairs, classic) = (Config::turbo(), repairing(100), Config::turbo().classic());
+    let (modern, repairs, classic) = (configs::turbo(), repairing(100), configs::classic_turbo());
     vec![
         ("modern", [modern, modern]),
         ("repairs", [repairs, repairs]),

@@ -2,6 +2,7 @@
 //! loses nothing.
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, Talk, clean, flushed, kcp, lossy, numbered, pair, presets, raw_segments};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use whitewater::kcp::{self, Config, RecvError};
 
 /// Minimum mtu, so that many fragments are few bytes.
 fn small() -> Config {
-    Config { mtu: 50, snd_wnd: 256, rcv_wnd: 256, ..Config::turbo().classic() }
+    Config { mtu: 50, snd_wnd: 256, rcv_wnd: 256, ..configs::classic_turbo() }
 }
 
 const MSS: usize = 26;
@@ -90,7 +91,7 @@ fn the_largest_message_gets_through_the_smallest_windows() {
 
 #[test]
 fn an_empty_message_is_a_message_and_costs_a_header() {
-    let mut pair = pair(Config::turbo().classic(), clean(), 1);
+    let mut pair = pair(configs::classic_turbo(), clean(), 1);
     for len in [0, 3, 0, 0] {
         pair.send(numbered(1, len));
     }
@@ -130,7 +131,7 @@ fn an_incomplete_message_is_no_message() {
 
 #[test]
 fn a_stream_fills_up_segments_and_its_bytes_arrive_intact() {
-    let config = Config { stream: true, ..Config::turbo().classic() };
+    let config = Config { stream: true, ..configs::classic_turbo() };
     let mut pair = pair(config, clean(), 1);
     for number in 0..1000 {
         pair.send(numbered(number, 10));
@@ -168,7 +169,7 @@ fn a_stream_of_random_sends_arrives_intact_under_loss() {
 
 #[test]
 fn an_empty_send_adds_nothing_to_a_stream() {
-    let mut alice = kcp(&Config { stream: true, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { stream: true, ..configs::classic_turbo() });
     assert_eq!((alice.send(b""), alice.wait_snd(), alice.check(Time::ZERO)), (Ok(0), 0, None));
     assert_eq!((alice.send(b"some"), alice.send(b""), alice.wait_snd()), (Ok(4), Ok(0), 1));
     assert_eq!(flushed(&mut alice, 0), [Raw::push(0, b"some")]);
@@ -214,7 +215,7 @@ fn a_sender_that_retries_the_refused_bytes_streams_everything() {
 #[test]
 fn a_datagram_is_filled_up_to_the_mtu_and_no_further() {
     for len in [1, 100, 652, 664, 665, 1376] {
-        let mut alice = kcp(&Config::turbo().classic());
+        let mut alice = kcp(&configs::classic_turbo());
         for number in 0..30 {
             alice.send(&numbered(number, len)).unwrap();
         }

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, Talk, drain, flushed, kcp, lossy, numbered, numbers, pair, repairing};
 use rand::{Rng, RngExt};
@@ -20,7 +21,7 @@ const NOW: Time = Time::from_millis(5_000_100);
 /// An end in mid-session: it has data sent and waiting, it has received segments in and out of order, and it
 /// owes acknowledgements.
 fn busy() -> Kcp<DatagramQueue> {
-    busy_with(Config::turbo().classic())
+    busy_with(configs::classic_turbo())
 }
 
 fn busy_with(config: Config) -> Kcp<DatagramQueue> {
@@ -143,7 +144,7 @@ fn a_truncated_datagram_is_rejected_unless_it_ends_after_a_segment() {
 
 /// As in ikcp.c, by timing, and with repairs.
 fn recoveries() -> [Config; 3] {
-    [Config::turbo().classic(), Config::turbo(), repairing(50)]
+    [configs::classic_turbo(), configs::turbo(), repairing(50)]
 }
 
 #[test]
@@ -240,7 +241,7 @@ fn an_echo_older_than_two_rtos_is_no_sample() {
 
 #[test]
 fn the_worst_accepted_round_trip_fades_within_a_few_dozen_samples() {
-    let mut kcp = kcp(&Config::turbo().classic());
+    let mut kcp = kcp(&configs::classic_turbo());
     let mut now = NOW;
     for number in 0..60 {
         kcp.send(b"x").unwrap();
@@ -284,14 +285,14 @@ fn a_bad_later_segment_changes_nothing() {
 #[test]
 fn a_fragment_beyond_the_window_is_refused() {
     for (frg, rcv_wnd) in [(128, 128), (200, 128), (255, 255), (200, 200)] {
-        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
+        let mut bob = kcp(&Config { rcv_wnd, ..configs::classic_turbo() });
         let poison = Raw { frg, ..Raw::push(0, b"never whole") };
         assert_eq!(bob.input(NOW, &poison.bytes()), Err(InputError::Fragment { frg, rcv_wnd }));
         assert_eq!(bob.stats().rejected.fragment, 1);
         bob.input(NOW, &Raw::push(0, b"whole").bytes()).unwrap();
         assert_eq!(bob.recv_bytes().as_deref(), Some(&b"whole"[..]));
     }
-    let mut bob = kcp(&Config { rcv_wnd: 256, ..Config::turbo().classic() });
+    let mut bob = kcp(&Config { rcv_wnd: 256, ..configs::classic_turbo() });
     for sn in 0..=255 {
         bob.input(NOW, &Raw { frg: u8::try_from(255 - sn).unwrap(), ..Raw::push(sn, b"x") }.bytes()).unwrap();
     }
@@ -318,7 +319,7 @@ fn a_broken_fragment_chain_is_dropped() {
         &[(5, 2, true), (6, 2, false), (6, 1, true), (4, 1, false), (4, 3, true)],
     ];
     for case in cases {
-        let mut bob = kcp(&Config::turbo().classic());
+        let mut bob = kcp(&configs::classic_turbo());
         let (mut dropped, mut kept) = (0, Vec::new());
         for (sn, frg, keeps) in case {
             bob.input(NOW, &Raw { frg: *frg, ..Raw::push(*sn, b"part") }.bytes()).unwrap();
@@ -334,7 +335,7 @@ fn a_broken_fragment_chain_is_dropped() {
 
 #[test]
 fn a_message_is_never_merged_from_two_or_truncated() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for (sn, frg, data) in
         [(0, 1, "one "), (1, 1, "two "), (1, 0, "end"), (2, 2, "a"), (3, 0, "b"), (3, 1, "b"), (4, 0, "c")]
     {
@@ -347,7 +348,7 @@ fn a_message_is_never_merged_from_two_or_truncated() {
 #[test]
 fn the_ack_list_is_bounded() {
     // 100,000 segments from further back than any window: one acknowledgement covers all of them.
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for sn in 0..100_000u32 {
         let far = Raw { ts: sn, ..Raw::push(u32::MAX - 1000 - sn, b"forged") };
         bob.input(NOW, &far.bytes()).unwrap();
@@ -358,7 +359,7 @@ fn the_ack_list_is_bounded() {
 
     // A flood of duplicates of segments that were read or are parked: two windows of acknowledgements.
     for rcv_wnd in [128, 1000] {
-        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
+        let mut bob = kcp(&Config { rcv_wnd, ..configs::classic_turbo() });
         for sn in 0..100 {
             bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
             bob.recv_bytes().unwrap();
@@ -380,7 +381,7 @@ fn the_ack_list_is_bounded() {
 
 #[test]
 fn segments_of_every_command_are_counted_at_both_ends() {
-    for config in [Config::turbo().classic(), Config::turbo()] {
+    for config in [configs::classic_turbo(), configs::turbo()] {
         let mut bob = kcp(&config);
         let rows = [Raw::push(0, b"x"), Raw::push(1, b"y"), Raw::wask(), Raw::wask(), Raw::wins(128)];
         bob.input(NOW, &Raw::datagram(&rows)).unwrap();
@@ -393,7 +394,7 @@ fn segments_of_every_command_are_counted_at_both_ends() {
 
 #[test]
 fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for sn in 0..256 {
         bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
         if sn % 100 == 99 {
@@ -407,7 +408,7 @@ fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
 
 #[test]
 fn without_a_flush_at_most_two_windows_of_acknowledgements_pile_up() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for sn in 0..1000 {
         bob.input(NOW, &Raw::push(sn, b"next").bytes()).unwrap();
         bob.recv_bytes().unwrap();
@@ -418,7 +419,7 @@ fn without_a_flush_at_most_two_windows_of_acknowledgements_pile_up() {
 
 #[test]
 fn a_segment_beyond_the_window_is_dropped_without_an_ack() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for (sn, fits) in [(127, true), (128, false), (1 << 30, false), (i32::MAX.cast_unsigned(), false)] {
         bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
         assert_eq!(numbers(&flushed(&mut bob, 5_000_100), Command::Ack).len(), usize::from(fits), "{sn}");
@@ -429,7 +430,7 @@ fn a_segment_beyond_the_window_is_dropped_without_an_ack() {
 #[test]
 fn the_receiver_holds_at_most_two_windows_of_segments() {
     for rcv_wnd in [128, 1000] {
-        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
+        let mut bob = kcp(&Config { rcv_wnd, ..configs::classic_turbo() });
         // Nobody reads, and the peer ignores the window: in order, backwards and with gaps.
         for sn in (0..3000).chain((0..3000).rev()).chain((0..6000).step_by(3)) {
             bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
@@ -444,7 +445,7 @@ fn the_receiver_holds_at_most_two_windows_of_segments() {
 
 #[test]
 fn of_segments_with_the_same_number_the_first_counts() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for (sn, data) in [(1, "second"), (1, "forged"), (0, "first"), (0, "forged"), (1, "forged")] {
         bob.input(NOW, &Raw::push(sn, data.as_bytes()).bytes()).unwrap();
     }
@@ -464,7 +465,7 @@ fn data_in_segments_other_than_push_is_skipped() {
 
 #[test]
 fn a_flood_of_window_probes_is_answered_once_per_flush() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for round in 0..3 {
         for _ in 0..10_000 {
             bob.input(NOW, &Raw::wask().bytes()).unwrap();
@@ -476,7 +477,7 @@ fn a_flood_of_window_probes_is_answered_once_per_flush() {
 #[test]
 fn forged_acks_cause_no_more_resends_than_the_fast_limit() {
     // A datagram of 58 ACKs for the newest of 8192 segments in flight skips over all the others.
-    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
+    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..configs::classic_turbo() };
     let mut alice = kcp(&config);
     alice.input(NOW, &Raw::wins(8192).bytes()).unwrap();
     for _ in 0..8192 {
@@ -504,7 +505,7 @@ fn forged_acks_cause_no_more_resends_than_the_fast_limit() {
 
 #[test]
 fn an_advertised_window_of_any_size_is_only_a_limit() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.input(NOW, &Raw::wins(65_535).bytes()).unwrap();
     for _ in 0..100 {
         alice.send(b"x").unwrap();

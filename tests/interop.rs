@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{CONV, Raw, clean, kcp, lossy, numbered, presets, raw_segments, repairing, rough};
 use std::io;
@@ -153,7 +154,7 @@ fn messages(count: usize, salt: usize) -> Vec<Vec<u8>> {
 
 /// As in ikcp.c, by timing, and with repairs.
 fn recoveries() -> [Config; 3] {
-    [Config::turbo().classic(), Config::turbo(), repairing(100)]
+    [configs::classic_turbo(), configs::turbo(), repairing(100)]
 }
 
 /// Checks that what each end sends arrives at the other. Returns how many segments ours resent, and of how

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use bytes::Bytes;
 use common::{Raw, kcp};
@@ -49,7 +50,7 @@ impl Victim {
 fn filled(rcv_wnd: u16, shares: bool, attack: Attack) -> (u64, u64) {
     let mut kept = None;
     let info = allocation_counter::measure(|| {
-        let bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
+        let bob = kcp(&Config { rcv_wnd, ..configs::classic_turbo() });
         let mut victim = Victim { bob, shares };
         attack(&mut victim, rcv_wnd.into());
         kept = Some(victim);
@@ -141,7 +142,7 @@ fn a_flood_of_duplicates_and_forged_numbers_fills_only_a_few_kilobytes() {
 
 #[test]
 fn a_flood_of_acks_fills_only_a_few_kilobytes() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     for _ in 0..32 {
         alice.send(b"x").unwrap();
     }
@@ -157,7 +158,7 @@ fn a_flood_of_acks_fills_only_a_few_kilobytes() {
 
 #[test]
 fn rejected_datagrams_allocate_nothing() {
-    let config = Config { snd_queue: 2, ..Config::turbo().classic() };
+    let config = Config { snd_queue: 2, ..configs::classic_turbo() };
     let (mut alice, bad) = (
         kcp(&config),
         [
@@ -186,7 +187,7 @@ fn rejected_datagrams_allocate_nothing() {
 #[test]
 fn a_sender_holds_at_most_a_sixteenth_more_than_its_limits() {
     for (snd_queue, len) in [(4096, 1024), (1 << 16, 64)] {
-        let config = Config { snd_queue, ..Config::turbo().classic() };
+        let config = Config { snd_queue, ..configs::classic_turbo() };
         let mut kept = None;
         let info = allocation_counter::measure(|| {
             let mut alice = kcp(&config);
@@ -204,7 +205,7 @@ fn occasional_shared_payloads_cost_no_more_than_others() {
     let message = vec![1; 1000];
     let mut kept = None;
     let info = allocation_counter::measure(|| {
-        let (mut alice, mut bob) = (kcp(&Config::turbo().classic()), kcp(&Config::turbo().classic()));
+        let (mut alice, mut bob) = (kcp(&configs::classic_turbo()), kcp(&configs::classic_turbo()));
         for sn in 0..100_000 {
             let shares = sn % 20_000 == 0;
             let len = if shares { 1000 } else { 10 };

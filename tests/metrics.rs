@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+#[path = "common/configs.rs"]
+mod configs;
+
 use std::collections::BTreeMap;
 use whitewater::Time;
-use whitewater::kcp::{Config, Conv, Kcp};
+use whitewater::kcp::{Conv, Kcp};
 use whitewater::machine::DatagramQueue;
 use whitewater::metrics::{Measures, Metric, Value, every};
 
@@ -51,7 +54,7 @@ fn every_name_is_unique_and_tells_its_kind() {
 
 /// A control block that has resent something.
 fn used() -> Kcp<DatagramQueue> {
-    let config = Config::turbo();
+    let config = configs::turbo();
     let mut kcp = Kcp::new(Conv(7), &config, DatagramQueue::new()).unwrap();
     assert_eq!(kcp.send(b"hello"), Ok(5));
     (0..1000).for_each(|ms| kcp.update(Time::from_millis(ms)));

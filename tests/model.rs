@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, drain, kcp, numbers, raw_segments};
 use proptest::prelude::*;
@@ -137,7 +138,7 @@ fn any_config(rng: &mut SimRng) -> Config {
         fast_limit: pick(&[0, 1, 5], any(3)),
         congestion: if any(3) > 0 { Congestion::None } else { Congestion::Kcp },
         min_rto: Some(pick(&[1, 30, 150], any(3))),
-        ..Config::turbo().classic()
+        ..configs::classic_turbo()
     }
 }
 
@@ -251,7 +252,7 @@ proptest! {
 #[test]
 fn the_earliest_deadline_counts_whichever_segment_has_it() {
     // The first segment was sent with an RTO of 200 ms, the third with 30 ms, after a round trip of 5 ms.
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     let at = |ms| Time::from_millis(ms);
     alice.send(b"lost").unwrap();
     alice.send(b"quick").unwrap();
@@ -268,7 +269,7 @@ fn the_earliest_deadline_counts_whichever_segment_has_it() {
 
 #[test]
 fn new_settings_apply_at_once_to_segments_in_flight() {
-    let mut alice = kcp(&Config { fast_resend: 5, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { fast_resend: 5, ..configs::classic_turbo() });
     let at = |ms| Time::from_millis(ms);
     for _ in 0..4 {
         alice.send(b"x").unwrap();
@@ -279,13 +280,13 @@ fn new_settings_apply_at_once_to_segments_in_flight() {
     }
     alice.update(at(10));
     drain(&mut alice);
-    alice.configure(&Config { fast_resend: 2, ..Config::turbo().classic() }).unwrap();
+    alice.configure(&Config { fast_resend: 2, ..configs::classic_turbo() }).unwrap();
     assert_eq!(alice.check(at(11)), Some(at(20)));
     alice.update(at(20));
     assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), [0]);
     // That is all: the next event is the timeout of the last segment.
     assert_eq!(alice.check(at(20)), Some(at(200)));
-    let mut idle = kcp(&Config::turbo().classic());
-    idle.configure(&Config::fast().classic()).unwrap();
+    let mut idle = kcp(&configs::classic_turbo());
+    idle.configure(&configs::classic_fast()).unwrap();
     assert_eq!(idle.check(at(20)), None);
 }

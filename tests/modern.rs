@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
@@ -29,7 +30,7 @@ fn updated(alice: &mut Kcp<DatagramQueue>, now: Time) -> Vec<u32> {
 
 #[test]
 fn a_lost_segment_is_resent_on_the_first_acknowledgement_of_a_later_one() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     let tokens: Vec<_> = [0, 10, 20].map(|ms| send(&mut alice, at(ms))).into();
     alice.input(at(60), &Raw { una: 1, ..Raw::ack(0, tokens[0]) }.bytes()).unwrap();
     assert!(updated(&mut alice, at(60)).is_empty());
@@ -43,7 +44,7 @@ fn a_lost_segment_is_resent_on_the_first_acknowledgement_of_a_later_one() {
 /// Segments lost together say only one thing about the path, however many they are.
 #[test]
 fn a_burst_of_loss_does_not_reset_the_observed_reordering() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     let [first, second] = [0, 10].map(|ms| send(&mut alice, at(ms)));
     alice.input(at(60), &Raw::ack(1, second).bytes()).unwrap();
     assert_eq!(updated(&mut alice, at(60)), [0], "any later one proves it");
@@ -66,7 +67,7 @@ fn a_burst_of_loss_does_not_reset_the_observed_reordering() {
 
 #[test]
 fn segments_of_one_flush_overtake_each_other_only_in_their_order() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     for _ in 0..5 {
         alice.send(&[7; 1000]).unwrap();
     }
@@ -78,7 +79,7 @@ fn segments_of_one_flush_overtake_each_other_only_in_their_order() {
 
 #[test]
 fn the_last_segment_waits_for_its_timeout_in_microseconds() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     send(&mut alice, at(0));
     assert_eq!(alice.check(at(0)), Some(at(200)), "before the first round trip");
     let token = send(&mut alice, at(5));
@@ -95,12 +96,12 @@ fn the_last_segment_waits_for_its_timeout_in_microseconds() {
 
 #[test]
 fn a_token_identifies_one_transmission() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     let mut tokens: Vec<u32> = (0..10).map(|_| send(&mut alice, at(7))).collect();
     tokens.dedup();
     assert_eq!(tokens.len(), 10);
     // The first transmission arrives after the second has left; the round trip is its own.
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     let first = send(&mut alice, at(0));
     assert_eq!(updated(&mut alice, at(200)), [0]);
     alice.input(at(230), &Raw { una: 1, ..Raw::ack(0, first) }.bytes()).unwrap();
@@ -109,7 +110,7 @@ fn a_token_identifies_one_transmission() {
 
 #[test]
 fn a_forged_echo_yields_no_sample_and_no_loss() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     let tokens: Vec<_> = (0..8).map(|number| send(&mut alice, at(10 * number))).collect();
     alice.input(at(50), &Raw::ack(0, tokens[0]).bytes()).unwrap();
     let before = alice.stats();
@@ -123,7 +124,7 @@ fn a_forged_echo_yields_no_sample_and_no_loss() {
 
 #[test]
 fn while_nothing_is_acknowledged_one_segment_at_a_time_probes_the_path() {
-    let mut alice = kcp(&Config { snd_wnd: 128, ..Config::turbo() });
+    let mut alice = kcp(&Config { snd_wnd: 128, ..configs::turbo() });
     let token = send(&mut alice, at(0));
     alice.input(at(40), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
     for _ in 0..100 {
@@ -148,7 +149,7 @@ fn while_nothing_is_acknowledged_one_segment_at_a_time_probes_the_path() {
 
 #[test]
 fn acks_do_not_repeat_what_una_covers() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&configs::turbo());
     let rows = [0, 1, 2, 4, 5].map(|sn| Raw { ts: 1000 + sn, ..Raw::push(sn, b"x") });
     bob.input(at(0), &Raw::datagram(&rows)).unwrap();
     bob.update(at(0));
@@ -158,7 +159,7 @@ fn acks_do_not_repeat_what_una_covers() {
 
 #[test]
 fn an_old_datagram_does_not_close_the_window() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     let tokens: Vec<_> = (0..4).map(|number| send(&mut alice, at(number))).collect();
     let ack = |una: u32, wnd| Raw { una, wnd, ..Raw::ack(una - 1, tokens[una as usize - 1]) };
     alice.input(at(40), &ack(3, 100).bytes()).unwrap();
@@ -172,7 +173,7 @@ fn an_old_datagram_does_not_close_the_window() {
 
 #[test]
 fn a_session_with_nothing_to_do_is_never_woken() {
-    let mut alice = kcp(&Config::default());
+    let mut alice = kcp(&configs::with_cwnd());
     assert_eq!(alice.check(at(0)), None);
     let token = send(&mut alice, at(0));
     alice.input(at(30), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
@@ -182,7 +183,7 @@ fn a_session_with_nothing_to_do_is_never_woken() {
 
 #[test]
 fn a_clock_set_back_costs_no_more_than_a_timeout() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     let token = send(&mut alice, at(10_000_000));
     alice.input(at(10_000_040), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
     send(&mut alice, at(10_000_050));
@@ -283,7 +284,7 @@ fn reordering_causes_few_resends() {
 #[test]
 fn a_segment_lost_twice_is_sent_twice_only_without_a_congestion_window() {
     for (congestion, times) in [(Congestion::None, 2), (Congestion::Kcp, 1)] {
-        let mut alice = kcp(&Config { congestion, snd_wnd: 8, ..Config::turbo() });
+        let mut alice = kcp(&Config { congestion, snd_wnd: 8, ..configs::turbo() });
         let acks = |sent: &[Raw], una: u32| {
             let acks: Vec<_> = sent.iter().map(|raw| Raw { una, ..Raw::ack(raw.sn, raw.ts) }).collect();
             Raw::datagram(&acks)
@@ -314,10 +315,10 @@ fn a_segment_lost_twice_is_sent_twice_only_without_a_congestion_window() {
 #[test]
 fn bulk_through_a_full_window_is_a_third_faster_than_kcps_for_an_eighteenth_more_bytes() {
     const MESSAGES: usize = 3000;
-    let config = Config { snd_wnd: 128, snd_queue: 10_000, snd_queue_bytes: 1 << 30, ..Config::turbo() };
+    let config = Config { snd_wnd: 128, snd_queue: 10_000, snd_queue_bytes: 1 << 30, ..configs::turbo() };
     let (mut took, mut wire) = ([Duration::ZERO; 2], [0; 2]);
     for seed in 1..=5 {
-        let ends = [(config.classic(), Drive::BEAT), (config, Drive::CHECK)];
+        let ends = [(configs::classic(config), Drive::BEAT), (config, Drive::CHECK)];
         for (which, (config, drive)) in ends.into_iter().enumerate() {
             let end = || KcpEnd::new(Conv(7), &config, drive, Time::ZERO).unwrap();
             let links = [1, 2].map(|stream| Link::new(path(0.1), seed, stream).unwrap());

@@ -1,6 +1,7 @@
 //! The mtu may change at any time: existing segments keep their size, new ones use the new mtu.
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, Setup, Talk, clean, drain, flushed, kcp, lossy, numbered, pair};
 use rand::RngExt;
@@ -17,12 +18,12 @@ fn sizes(alice: &mut whitewater::kcp::Kcp<whitewater::machine::DatagramQueue>, m
 
 #[test]
 fn a_smaller_mtu_keeps_queued_segments_whole() {
-    let (mut alice, mut bob) = (kcp(&Config::turbo().classic()), kcp(&Config::turbo().classic()));
+    let (mut alice, mut bob) = (kcp(&configs::classic_turbo()), kcp(&configs::classic_turbo()));
     let messages = [numbered(0, 1376), numbered(1, 3), numbered(2, 3000), numbered(3, 100)];
     for message in &messages[..3] {
         alice.send(message).unwrap();
     }
-    alice.configure(&Config { mtu: 50, ..Config::turbo().classic() }).unwrap();
+    alice.configure(&Config { mtu: 50, ..configs::classic_turbo() }).unwrap();
     alice.send(&messages[3]).unwrap();
     alice.flush(Time::ZERO);
     let datagrams = drain(&mut alice);
@@ -40,11 +41,11 @@ fn a_smaller_mtu_keeps_queued_segments_whole() {
 
 #[test]
 fn a_smaller_mtu_keeps_segments_in_flight_whole() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     let message = numbered(0, 5000);
     alice.send(&message).unwrap();
     let first = flushed(&mut alice, 0);
-    alice.configure(&Config { mtu: 100, ..Config::turbo().classic() }).unwrap();
+    alice.configure(&Config { mtu: 100, ..configs::classic_turbo() }).unwrap();
     let again = flushed(&mut alice, 200);
     let same = |push: &Raw| Raw { ts: 0, ..push.clone() };
     assert_eq!(again.iter().map(same).collect::<Vec<_>>(), first);
@@ -53,7 +54,7 @@ fn a_smaller_mtu_keeps_segments_in_flight_whole() {
 
 #[test]
 fn a_larger_mtu_packs_waiting_segments_tighter_and_makes_new_ones_larger() {
-    let small = Config { mtu: 124, ..Config::turbo().classic() };
+    let small = Config { mtu: 124, ..configs::classic_turbo() };
     let mut alice = kcp(&small);
     alice.send(&numbered(0, 1000)).unwrap();
     alice.configure(&Config { mtu: 1240, ..small }).unwrap();
@@ -63,7 +64,7 @@ fn a_larger_mtu_packs_waiting_segments_tighter_and_makes_new_ones_larger() {
 
 #[test]
 fn a_stream_fills_segments_up_to_the_current_mtu() {
-    let config = |mtu| Config { mtu, stream: true, ..Config::turbo().classic() };
+    let config = |mtu| Config { mtu, stream: true, ..configs::classic_turbo() };
     let mut alice = kcp(&config(124));
     alice.send(&numbered(0, 30)).unwrap();
     alice.configure(&config(224)).unwrap();
@@ -81,7 +82,7 @@ fn a_changing_mtu_loses_and_damages_nothing() {
     for stream in [false, true] {
         let (mut resends, mut segments) = (0, 0);
         for seed in 1..=10 {
-            let config = Config { stream, snd_wnd: 128, ..Config::turbo().classic() };
+            let config = Config { stream, snd_wnd: 128, ..configs::classic_turbo() };
             let mut pair = pair(config, lossy(0.05), seed);
             let mut rng = SimRng::new(seed, 9);
             for number in 0..100 {
@@ -107,12 +108,12 @@ fn a_changing_mtu_loses_and_damages_nothing() {
 
 #[test]
 fn no_datagram_exceeds_the_largest_mtu_so_far() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     let mut largest = 0;
     let mut rng = SimRng::new(7, 1);
     for round in 0..200 {
         let mtu = u16::try_from(50 + rng.random_range(0..1350)).unwrap();
-        alice.configure(&Config { mtu, snd_wnd: u16::MAX, ..Config::turbo().classic() }).unwrap();
+        alice.configure(&Config { mtu, snd_wnd: u16::MAX, ..configs::classic_turbo() }).unwrap();
         largest = largest.max(usize::from(mtu));
         alice.send(&numbered(round, rng.random_range(0..2 * usize::from(mtu)))).unwrap();
         let sizes = sizes(&mut alice, 0);
@@ -124,7 +125,7 @@ fn no_datagram_exceeds_the_largest_mtu_so_far() {
 
 #[test]
 fn a_datagram_above_rcv_mtu_is_rejected_and_one_of_exactly_rcv_mtu_is_not() {
-    let config = Config { mtu: 1400, rcv_mtu: 1400, ..Config::turbo().classic() };
+    let config = Config { mtu: 1400, rcv_mtu: 1400, ..configs::classic_turbo() };
     let mut bob = kcp(&config);
     let push = |len| Raw::push(0, &numbered(1, len)).bytes();
     assert_eq!(bob.input(Time::ZERO, &push(1377)), Err(InputError::TooLong { have: 1401, max: 1400 }));
@@ -143,7 +144,7 @@ fn the_largest_mtu_carries_the_largest_messages() {
         rcv_mtu: 65_507,
         snd_wnd: 128,
         snd_queue_bytes: 1 << 25,
-        ..Config::turbo().classic()
+        ..configs::classic_turbo()
     };
     let links = [lossy(0.1), clean()];
     let mut pair = Setup { links, ..Setup::new(config, clean(), 1) }.pair();

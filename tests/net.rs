@@ -9,6 +9,9 @@
     reason = "a test that panics has found something"
 )]
 
+#[path = "common/configs.rs"]
+mod configs;
+
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -20,8 +23,7 @@ use whitewater::net::{Error, SocketStats};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn listener(config: kcp::PeersConfig) -> kcp::Listener {
-    kcp::Listener::bind("127.0.0.1:0", &kcp::PeersConfig { kcp: Config::turbo().classic(), ..config })
-        .unwrap()
+    kcp::Listener::bind("127.0.0.1:0", &kcp::PeersConfig { kcp: configs::classic_turbo(), ..config }).unwrap()
 }
 
 fn client(listener: &kcp::Listener, conv: u32) -> kcp::Socket {
@@ -29,7 +31,7 @@ fn client(listener: &kcp::Listener, conv: u32) -> kcp::Socket {
 }
 
 fn connect(to: SocketAddr, conv: u32) -> kcp::Socket {
-    let mut socket = kcp::Socket::connect(to, Conv(conv), &Config::turbo().classic()).unwrap();
+    let mut socket = kcp::Socket::connect(to, Conv(conv), &configs::classic_turbo()).unwrap();
     socket.set_read_timeout(Some(PATIENCE));
     socket
 }
@@ -85,7 +87,7 @@ fn messages_of_every_size_are_echoed() {
 
 #[test]
 fn a_registered_ipv4_peer_is_served_from_a_dual_stack_socket() {
-    let kcp = Config::turbo();
+    let kcp = configs::turbo();
     let limits = kcp::PeersConfig { kcp, ..kcp::PeersConfig::registered() };
     let Ok(mut listener) = kcp::Listener::bind("[::]:0", &limits) else { return }; // no IPv6 here
     let port = listener.local_addr().unwrap().port();
@@ -219,8 +221,8 @@ fn serve_the_crate_kcp(kcp: Config) {
 /// As in ikcp.c, by timing, and with repairs.
 fn recoveries() -> [Config; 3] {
     let modern = Modern { repairs: 100, ..Modern::default() };
-    let repairs = Config { recovery: Recovery::Modern(modern), ..Config::turbo() };
-    [Config::turbo().classic(), Config::turbo(), repairs]
+    let repairs = Config { recovery: Recovery::Modern(modern), ..configs::turbo() };
+    [configs::classic_turbo(), configs::turbo(), repairs]
 }
 
 /// A port that passes datagrams between its first client and `to`, except for every tenth.
@@ -297,7 +299,7 @@ fn an_unconnected_socket_only_hears_its_peer() {
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
     let mut socket =
-        kcp::Socket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &Config::turbo().classic())
+        kcp::Socket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &configs::classic_turbo())
             .unwrap();
     let peer = thread::spawn(move || {
         socket.send(b"to the listener").unwrap();
@@ -370,7 +372,7 @@ fn a_closed_port_is_loss_and_then_a_silent_peer() {
 
 #[test]
 fn a_segment_sent_too_often_is_a_dead_link() {
-    let config = Config { dead_link: 3, ..Config::turbo().classic() };
+    let config = Config { dead_link: 3, ..configs::classic_turbo() };
     let mut socket = kcp::Socket::connect(nobody(), Conv(1), &config).unwrap();
     socket.send(b"anyone?").unwrap();
     let error = socket.recv(&mut [0; 16]).unwrap_err();
@@ -404,7 +406,7 @@ fn blocking_calls_respect_their_timeouts() {
         assert_eq!(socket.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock);
         assert!((wait..PATIENCE).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
-    let config = Config { snd_queue: 1, ..Config::turbo().classic() };
+    let config = Config { snd_queue: 1, ..configs::classic_turbo() };
     let mut socket = kcp::Socket::connect(nobody(), Conv(1), &config).unwrap();
     socket.set_write_timeout(Some(Duration::from_millis(30)));
     let error = (0..1000).find_map(|_| socket.send(b"message").err()).unwrap();
@@ -425,7 +427,7 @@ fn pump_returns_when_to_call_it_again() {
 #[test]
 fn errors_name_what_cannot_work() {
     let error =
-        kcp::Socket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast().classic() }).unwrap_err();
+        kcp::Socket::connect(nobody(), Conv(1), &Config { mtu: 20, ..configs::classic_fast() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().starts_with("`mtu` is 20"), "{error}");
     let mut socket = connect(nobody(), 1);
@@ -435,7 +437,7 @@ fn errors_name_what_cannot_work() {
     let taken = kcp::Listener::bind(listener.local_addr().unwrap(), &kcp::PeersConfig::open());
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
     let unconnected = UdpSocket::bind("127.0.0.1:0").unwrap();
-    assert!(kcp::Socket::wrap(unconnected, Conv(1), &Config::fast().classic()).is_err());
-    let error = kcp::Socket::connect("127.0.0.1:99999", Conv(1), &Config::fast().classic()).unwrap_err();
+    assert!(kcp::Socket::wrap(unconnected, Conv(1), &configs::classic_fast()).is_err());
+    let error = kcp::Socket::connect("127.0.0.1:99999", Conv(1), &configs::classic_fast()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }

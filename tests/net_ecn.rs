@@ -2,6 +2,7 @@
 
 #![cfg(feature = "net")]
 
+use crate::common::configs;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{Config, Congestion};
 use whitewater::net::{Client, Server};
@@ -12,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
 fn ecn_is_found_to_work_where_marks_can_be_written_and_read() {
-    let lanes = vec![Config { congestion: Congestion::Kcp, ..Config::turbo() }];
+    let lanes = vec![Config { congestion: Congestion::Kcp, ..configs::turbo() }];
     let session = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
     let config = ServerConfig::insecure(session.clone());
     let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();

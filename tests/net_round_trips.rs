@@ -4,9 +4,10 @@
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use std::net::UdpSocket;
 use std::time::Duration;
-use whitewater::kcp::{self, Config, Conv};
+use whitewater::kcp::{self, Conv};
 
 const TRIPS: u64 = 100;
 
@@ -15,7 +16,7 @@ fn ends(late_acks: bool) -> [kcp::Socket; 2] {
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
     [near, far].map(|socket| {
-        let mut socket = kcp::Socket::wrap(socket, Conv(7), &Config::turbo()).unwrap();
+        let mut socket = kcp::Socket::wrap(socket, Conv(7), &configs::turbo()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20)));
         socket.set_late_acks(late_acks);
         socket

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 use rand::RngExt;
 
 use common::{drain, kcp};
@@ -51,7 +52,8 @@ struct Late {
 impl Late {
     fn new(rate: u64, loss: f64, seed: u64) -> Self {
         let recovery = Recovery::Modern(Modern::default());
-        let config = Config { snd_wnd: 2048, rcv_wnd: 2048, dead_link: u16::MAX, recovery, ..Config::fast() };
+        let config =
+            Config { snd_wnd: 2048, rcv_wnd: 2048, dead_link: u16::MAX, recovery, ..configs::fast() };
         let steady = Steady { rate, sent: Arc::default() };
         let (mut alice, bob) = (kcp(&config), kcp(&config));
         alice.install(Box::new(steady.clone()));
@@ -189,7 +191,7 @@ impl Peer for Logged {
 fn repairs_are_paced_like_everything_else() {
     for (rate, seed) in [(20_000, 1), (25_000, 2), (50_000, 3), (500_000, 4)] {
         let recovery = Recovery::Modern(Modern { repairs: 100, ..Modern::default() });
-        let config = Config { rcv_wnd: 2048, recovery, ..Config::fast() }; // bob never reads
+        let config = Config { rcv_wnd: 2048, recovery, ..configs::fast() }; // bob never reads
         let end = || KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap();
         let path = LinkConfig { loss: Loss::Random(0.2), ..LinkConfig::with_rtt(Duration::from_millis(60)) };
         let links = [1, 2].map(|stream| Link::new(path.clone(), seed, stream).unwrap());
@@ -241,7 +243,7 @@ impl CongestionControl for GoodOrBad {
 #[test]
 fn a_controller_may_have_a_good_and_a_bad_mode() {
     let recovery = Recovery::Modern(Modern::default());
-    let config = Config { rcv_wnd: 2048, recovery, ..Config::fast() }; // bob never reads
+    let config = Config { rcv_wnd: 2048, recovery, ..configs::fast() }; // bob never reads
     let end = || KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap();
     let path = |rtt| LinkConfig::with_rtt(Duration::from_millis(rtt));
     let links = [1, 2].map(|stream| Link::new(path(100), 7, stream).unwrap());

@@ -4,10 +4,11 @@
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
-use whitewater::kcp::{self, Config, Conv};
+use whitewater::kcp::{self, Conv};
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
 
@@ -173,14 +174,14 @@ fn listener() -> kcp::Listener {
     let quarantine = Duration::from_millis(300);
     kcp::Listener::bind(
         ANY,
-        &kcp::PeersConfig { kcp: Config::turbo(), quarantine, ..kcp::PeersConfig::open() },
+        &kcp::PeersConfig { kcp: configs::turbo(), quarantine, ..kcp::PeersConfig::open() },
     )
     .unwrap()
 }
 
 fn bare_on(port: SocketAddr, listener: &kcp::Listener, conv: u32) -> kcp::Socket {
     let socket = UdpSocket::bind(port).unwrap();
-    kcp::Socket::wrap_to(socket, listener.local_addr().unwrap(), Conv(conv), &Config::turbo()).unwrap()
+    kcp::Socket::wrap_to(socket, listener.local_addr().unwrap(), Conv(conv), &configs::turbo()).unwrap()
 }
 
 /// Pumps both until `is_done`, and echoes.
@@ -259,7 +260,7 @@ fn a_restarted_listener_accepts_new_conversations_and_ignores_old_ones() {
     bare_echo(&mut first, &mut old, b"before");
     drop(first);
     let mut second =
-        kcp::Listener::bind(at, &kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() })
+        kcp::Listener::bind(at, &kcp::PeersConfig { kcp: configs::turbo(), ..kcp::PeersConfig::open() })
             .unwrap();
     old.try_send(b"still there?").unwrap();
     bare_until(&mut second, &mut old, |listener, _| listener.stats().strays > 0);

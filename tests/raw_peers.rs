@@ -1,13 +1,13 @@
 //! Bare KCP peers in virtual time: no socket, no sleep.
 
+use crate::common::configs;
 use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::{Command, Header, Segment};
 use whitewater::kcp::{
-    self, Conv, Kcp, Millis, PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, RegisterError, Sn,
-    Strangers,
+    Conv, Kcp, Millis, PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, RegisterError, Sn, Strangers,
 };
 use whitewater::machine::{DatagramQueue, Machine as _};
 use whitewater_sim::SimRng;
@@ -15,7 +15,7 @@ use whitewater_sim::SimRng;
 /// Limits that a test reaches quickly, and a rate that only its own test reaches.
 fn config() -> PeersConfig {
     PeersConfig {
-        kcp: kcp::Config::fast().classic(),
+        kcp: configs::classic_fast(),
         max_peers: 4,
         max_peers_per_address: 2,
         accept_burst: 1000,
@@ -39,7 +39,7 @@ fn hello(conv: u32) -> Vec<u8> {
 }
 
 fn client(conv: u32) -> Kcp<DatagramQueue> {
-    Kcp::new(Conv(conv), &kcp::Config::fast().classic(), DatagramQueue::new()).unwrap()
+    Kcp::new(Conv(conv), &configs::classic_fast(), DatagramQueue::new()).unwrap()
 }
 
 fn flushed(kcp: &mut Kcp<DatagramQueue>, now: Time) -> Vec<u8> {
@@ -256,7 +256,7 @@ fn exchange(peers: &mut Peers, kcp: &mut Kcp<DatagramQueue>, now: Time, from: So
 
 #[test]
 fn an_unproven_stranger_gets_no_more_than_it_sent_until_it_echoes() {
-    for kcp in [kcp::Config::fast(), kcp::Config::fast().classic()] {
+    for kcp in [configs::fast(), configs::classic_fast()] {
         let mut peers = peers(&PeersConfig { kcp, strangers: Strangers::Proven, eager: true, ..config() });
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
         client.send(&[1; 600]).unwrap();
@@ -287,7 +287,7 @@ fn an_unproven_stranger_gets_no_more_than_it_sent_until_it_echoes() {
 
 #[test]
 fn an_honest_stranger_proves_its_address_with_its_first_acknowledgement() {
-    for kcp in [kcp::Config::fast(), kcp::Config::fast().classic()] {
+    for kcp in [configs::fast(), configs::classic_fast()] {
         let mut peers = peers(&PeersConfig { kcp, strangers: Strangers::Proven, eager: true, ..config() });
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
         client.send(&[1; 600]).unwrap();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 use rand::RngExt;
 
 use common::{CONV, Raw, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
@@ -197,7 +198,7 @@ fn without_loss_there_are_few_repairs_at_first_and_then_none() {
 
 #[test]
 fn a_peer_that_does_not_rebuild_gets_copies_of_small_segments_and_no_repairs() {
-    for (other, len) in [Config::turbo(), Config::turbo().classic()].into_iter().zip([100, 400]) {
+    for (other, len) in [configs::turbo(), configs::classic_turbo()].into_iter().zip([100, 400]) {
         let mut game = Game::new(&repairing(100), &other);
         let mut rng = SimRng::new(7, 1);
         for _ in 0..500 {
@@ -356,7 +357,7 @@ fn only_a_repair_makes_acknowledgements_wait() {
 /// Its ACKs must not ask for repairs that it ignores.
 #[test]
 fn repairs_can_be_switched_off_and_on() {
-    let (on, off) = (repairing(100), Config::turbo());
+    let (on, off) = (repairing(100), configs::turbo());
     let mut game = Game::new(&on, &on);
     let mut rng = SimRng::new(5, 1);
     let mut spent = Vec::new();

@@ -1,6 +1,7 @@
 //! Scenarios reproduce known results: the figures of KCP's own test and of its modes.
 
 use crate::common;
+use crate::common::configs;
 
 use common::Unlimited;
 use std::time::Duration;
@@ -96,7 +97,7 @@ fn a_damaged_message_and_a_short_queue_are_errors() {
     let error = damaged.run(11..=11).unwrap_err();
     assert!(matches!(error, ScenarioError::Message { seed: 11, flow: 0, len: 1200, .. }), "{error}");
 
-    let config = Config { snd_queue: 10, ..Config::fast().classic() };
+    let config = Config { snd_queue: 10, ..configs::classic_fast() };
     let short = Scenario::new(Workload::bulk(), lossy(0.0), Mode::new("short", config, Drive::CHECK));
     let error = short.run(1..=1).unwrap_err();
     assert!(

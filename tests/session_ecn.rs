@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::sessions::{SUITE, World, client_config, server_config};
 use std::time::Duration;
@@ -22,7 +23,8 @@ fn path(ecn: EcnPath) -> LinkConfig {
 }
 
 fn config(ecn: bool) -> SessionConfig {
-    let lanes = vec![Config { congestion: Congestion::Kcp, snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
+    let lanes =
+        vec![Config { congestion: Congestion::Kcp, snd_wnd: 1024, rcv_wnd: 1024, ..configs::turbo() }];
     SessionConfig { ecn, lanes, send_memory: 1 << 20, receive_memory: 2 << 20, ..SessionConfig::default() }
 }
 
@@ -91,7 +93,7 @@ fn nothing_is_marked_unless_both_ends_support_marks() {
 #[test]
 fn marks_count_as_bad_conditions_for_pacing() {
     let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(5), ..PaceConfig::default() };
-    let lanes = vec![Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
+    let lanes = vec![Config { snd_wnd: 1024, rcv_wnd: 1024, ..configs::turbo() }];
     let config = SessionConfig { pacing: Some(pacing), lanes, ..config(true) };
     let mut world = World::new(1, &server_config(&config, SUITE));
     world.add(&path(EcnPath::MarksAbove(8_000)), &path(EcnPath::Passes), &config, client_config(SUITE));

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 use crate::common::machine::Whole as _;
 
 use common::ms;
@@ -134,7 +135,7 @@ fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
         rcv_wnd: 4096,
         snd_queue: 1 << 20,
         snd_queue_bytes: 1 << 30,
-        ..Config::turbo()
+        ..configs::turbo()
     };
     let mut peers =
         Peers::new(&kcp::PeersConfig { kcp, ..kcp::PeersConfig::registered() }, &mut random(1, 1)).unwrap();

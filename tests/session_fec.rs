@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod common;
 
+use common::configs;
 use common::sessions::{
     SUITE, Toward, World, client_address, client_config, forger, forger_of_numbers, server_address,
     server_config,
@@ -231,7 +232,7 @@ fn rebuilt_packets_still_count_as_lost() {
 
 /// Mean number of segments in flight on a lane with congestion control, over a path with this loss.
 fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
-    let lanes = vec![Config { congestion: Congestion::Kcp, ..Config::turbo() }];
+    let lanes = vec![Config { congestion: Congestion::Kcp, ..configs::turbo() }];
     let mut world =
         World::new(5, &server_config(&SessionConfig { lanes: lanes.clone(), ..config.clone() }, SUITE));
     let path = |loss| LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(200)) };

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -78,7 +79,7 @@ fn address(host: u8) -> SocketAddr {
 
 /// The datagrams from the handshake to an echo, a datagram and the final goodbye.
 fn a_session(behind: bool) -> Vec<Vec<u8>> {
-    let mut ends = Ends::new(behind, Config::turbo());
+    let mut ends = Ends::new(behind, configs::turbo());
     (0..4).for_each(|_| ends.step());
     ends.client.connection_mut().unwrap().send(0, &[7; 5000]).unwrap();
     ends.client.connection_mut().unwrap().send_datagram(b"unreliable").unwrap();
@@ -120,7 +121,7 @@ fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
 fn a_burst_is_sent_in_parts_that_take_a_third_of_its_memory() {
     // KCP assumes a peer window of 128 segments until told otherwise.
     let (mtu, window) = (9000, 128);
-    let kcp = Config { mtu, rcv_mtu: mtu, snd_wnd: window, ..Config::turbo() };
+    let kcp = Config { mtu, rcv_mtu: mtu, snd_wnd: window, ..configs::turbo() };
     let message = vec![1; usize::from(kcp.mss())];
     let (sent, most) = sent_at_once(kcp, &message, 300);
     assert_eq!(sent, usize::from(mtu) * usize::from(window), "a window, in one drain of the owner");

@@ -7,6 +7,7 @@ mod common;
 
 use crate::common::machine::Whole as _;
 use allocation_counter::measure;
+use common::configs;
 use common::rogue::{Rogue, open_server};
 use common::sessions::{SUITE, World, client_address, client_config, server_config};
 use common::{Raw, ms};
@@ -56,7 +57,7 @@ fn connected(session: &SessionConfig) -> World {
 
 /// A session whose lane has windows of `count` segments.
 fn windows(count: u16) -> SessionConfig {
-    let lane = Config { snd_wnd: count, rcv_wnd: count, snd_queue: 1 << 20, ..Config::turbo() };
+    let lane = Config { snd_wnd: count, rcv_wnd: count, snd_queue: 1 << 20, ..configs::turbo() };
     SessionConfig { lanes: vec![lane], send_memory: 1 << 28, ..SessionConfig::default() }
 }
 
@@ -671,7 +672,7 @@ fn a_peer_that_reads_slowly_is_not_dropped() {
 
 #[test]
 fn a_message_of_more_segments_than_the_queue_holds_is_too_long() {
-    let lane = Config { snd_queue: 4, ..Config::fast() };
+    let lane = Config { snd_queue: 4, ..configs::fast() };
     let mut world = connected(&SessionConfig { lanes: vec![lane], ..SessionConfig::default() });
     let refused = world.client().send(0, &[1; 20_000]);
     assert!(matches!(refused, Err(SendError::Lane(LaneError::TooLong { len: 20_000, .. }))), "{refused:?}");

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 use crate::common::machine::Whole as _;
 use rand::Rng;
 
@@ -190,7 +191,7 @@ fn tick(now: Time, client: &mut Client, server: &mut Server, bufs: &mut (Vec<u8>
 fn traffic_allocates_nothing_in_a_steady_state() {
     for suite in suites() {
         let session = SessionConfig {
-            lanes: vec![Config { mtu: 1200, ..Config::turbo() }],
+            lanes: vec![Config { mtu: 1200, ..configs::turbo() }],
             ..SessionConfig::default()
         };
         let config = ClientConfig { session: session.clone(), ..client_config(suite) };
@@ -226,7 +227,7 @@ fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_needs_no_wake_ups() {
     // In a table that grows by doubling, just over half full is the worst case.
     for count in [900, 1000, 1800] {
         let limits =
-            kcp::PeersConfig { kcp: Config::turbo(), max_peers: count, ..kcp::PeersConfig::registered() };
+            kcp::PeersConfig { kcp: configs::turbo(), max_peers: count, ..kcp::PeersConfig::registered() };
         let mut peers = kcp::Peers::new(&limits, &mut random(1, 1)).unwrap();
         let mut now = Time::from_millis(1000);
         let made = measure(|| {

@@ -4,6 +4,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::ms;
 use common::sessions::{SUITE, World};
@@ -31,7 +32,7 @@ fn path(mtu: usize, loss: f64) -> LinkConfig {
 }
 
 fn config() -> SessionConfig {
-    let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..Config::turbo() }];
+    let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() }];
     SessionConfig { path_mtu: Some(1472), lanes, ..SessionConfig::default() }
 }
 

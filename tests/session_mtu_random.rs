@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 use rand::Rng;
 
 use common::ms;
@@ -65,11 +66,11 @@ fn run(seed: u64) {
     let mut rng = SimRng::new(seed, 77);
     let mut one_of = |count: u64| rng.next_u64() % count;
     let lanes = vec![
-        Config { snd_wnd: 64, snd_queue: 1024, ..Config::turbo() },
+        Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() },
         Config {
             snd_wnd: 256,
             snd_queue: 1024,
-            ..if one_of(2) == 0 { Config::fast() } else { Config::turbo() }
+            ..if one_of(2) == 0 { configs::fast() } else { configs::turbo() }
         },
     ];
     let pacing =

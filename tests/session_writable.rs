@@ -3,6 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::ms;
 use common::sessions::{SUITE, World};
@@ -32,7 +33,7 @@ fn told(world: &World, is_client: bool) -> usize {
 fn a_full_lane_reports_when_it_has_room_again_at_either_end() {
     for seed in 1..=10 {
         for is_client in [false, true] {
-            let mut world = world(seed, Config { snd_queue: 16, snd_wnd: 8, ..Config::turbo() });
+            let mut world = world(seed, Config { snd_queue: 16, snd_wnd: 8, ..configs::turbo() });
             let mut sent = 0u32;
             for turn in 0..10 {
                 let lane = if is_client { world.client() } else { world.session() };
@@ -60,7 +61,7 @@ fn a_full_lane_reports_when_it_has_room_again_at_either_end() {
 #[test]
 fn delivery_is_reported_once_everything_has_arrived_and_the_end_comes_last() {
     for seed in 1..=10 {
-        let mut world = world(seed, Config { stream: true, ..Config::turbo() });
+        let mut world = world(seed, Config { stream: true, ..configs::turbo() });
         let client = world.client();
         client.send(LANE, &[7; 20_000]).unwrap();
         client.send_end(LANE).unwrap();

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 use crate::common::machine::Whole as _;
 
 use common::sessions::{SUITE, client_config, random, server_config};
@@ -13,7 +14,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::kcp::{self, Config, Conv};
+use whitewater::kcp::{self, Conv};
 use whitewater::machine::Machine as _;
 use whitewater::net::{Clock, Incoming, Server, ServerThreads, ThreadConfig};
 use whitewater::session::{self, Blob, ServerConfig, SessionConfig, SessionId};
@@ -184,7 +185,7 @@ fn there_are_1_to_64_shards() {
 
 #[test]
 fn bare_kcp_peers_are_spread_over_independent_listeners() {
-    let kcp = Config::turbo();
+    let kcp = configs::turbo();
     let limits =
         kcp::PeersConfig { kcp, max_peers_per_address: 100, accept_burst: 100, ..kcp::PeersConfig::open() };
     let listeners = kcp::Listener::bind_shards("127.0.0.1:0", &limits, 3).unwrap();

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use rand::Rng;
 use std::time::Duration;
 use whitewater::Time;
@@ -58,11 +59,11 @@ fn play(pair: &mut KcpPair, seconds: u64) -> Vec<Vec<u8>> {
 #[test]
 fn a_second_of_a_game_takes_few_steps() {
     for (drive, most) in [(Drive::CHECK, 400), (Drive::BEAT, 400), (Drive::CHECK.flushing(), 600)] {
-        let mut pair = pair(&Config::fast().classic(), drive, &LinkConfig::wifi(), 1);
+        let mut pair = pair(&configs::classic_fast(), drive, &LinkConfig::wifi(), 1);
         play(&mut pair, 60);
         assert!(pair.steps() < 60 * most, "{drive:?}: {} steps a second", pair.steps() / 60);
     }
-    let mut idle = pair(&Config::fast().classic(), Drive::CHECK, &LinkConfig::wifi(), 1);
+    let mut idle = pair(&configs::classic_fast(), Drive::CHECK, &LinkConfig::wifi(), 1);
     idle.run_for(Duration::from_secs(24 * 3600));
     assert_eq!((idle.steps(), idle.now()), (0, Time::from_millis(24 * 3600 * 1000)));
 }
@@ -70,7 +71,7 @@ fn a_second_of_a_game_takes_few_steps() {
 #[test]
 fn same_seed_same_bytes() {
     let run = |seed| {
-        let mut pair = pair(&Config::turbo().classic(), Drive::CHECK, &LinkConfig::mobile(), seed);
+        let mut pair = pair(&configs::classic_turbo(), Drive::CHECK, &LinkConfig::mobile(), seed);
         let received = play(&mut pair, 10);
         assert!(
             received.iter().zip(0..).all(|(message, number)| *message == numbered(number, 100)),
@@ -113,12 +114,8 @@ impl Peer for Loop {
 
 #[test]
 fn skipped_updates_make_no_difference() {
-    let modes = [
-        Config::default().classic(),
-        Config::normal().classic(),
-        Config::fast().classic(),
-        Config::turbo().classic(),
-    ];
+    let modes =
+        [Config::classic(), configs::classic_normal(), configs::classic_fast(), configs::classic_turbo()];
     for (seed, config) in (1..=5).flat_map(|seed| modes.map(|config| (seed, config))) {
         let link = LinkConfig { loss: Loss::Random(0.2), jitter: ms(10), ..clean() };
         let phases = [Time::from_micros(1234), Time::from_micros(7000)];
@@ -149,7 +146,7 @@ fn skipped_updates_make_no_difference() {
 fn a_flushing_drive_sends_and_acknowledges_at_once() {
     for clock in [Clock::Check, Clock::Beat] {
         let drive = Drive { clock, flush: true };
-        let mut pair = pair(&Config::normal().classic(), drive, &clean(), 1);
+        let mut pair = pair(&configs::classic_normal(), drive, &clean(), 1);
         pair.run_to(Time::from_millis(50));
         pair.alice.send(pair.now(), b"now").unwrap();
         let mut message = Vec::new();
@@ -165,7 +162,7 @@ fn a_conversation_survives_a_partition() {
     for seed in 1..=5 {
         let outages = vec![Time::from_millis(1000)..Time::from_millis(2000)];
         let link = LinkConfig { outages, ..LinkConfig::wifi() };
-        let mut pair = pair(&Config::turbo().classic(), Drive::CHECK, &link, seed);
+        let mut pair = pair(&configs::classic_turbo(), Drive::CHECK, &link, seed);
         let before = play(&mut pair, 2).len();
         assert!((55..=60).contains(&before), "seed {seed}: {before} by the end of it");
         let mut message = Vec::new();
@@ -206,7 +203,7 @@ fn no_peer_stops_the_clock() {
 fn a_group_shares_a_path_and_keeps_its_members_apart() {
     let convs = [Conv(3), Conv(9), Conv(1)];
     let group = || {
-        let new = |conv| KcpEnd::new(conv, &Config::fast().classic(), Drive::CHECK, Time::ZERO).unwrap();
+        let new = |conv| KcpEnd::new(conv, &configs::classic_fast(), Drive::CHECK, Time::ZERO).unwrap();
         Group::new(convs.map(|conv| (conv, new(conv))).into())
     };
     for seed in 1..=5 {

@@ -9,11 +9,14 @@
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+#[path = "common/configs.rs"]
+mod configs;
+
 use std::env;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use whitewater::kcp::{self, Config, Conv};
+use whitewater::kcp::{self, Conv};
 use whitewater::net::{Client, Server, SocketBuffers, SocketStats};
 use whitewater::session::{ClientConfig, ClientState, ServerConfig, SessionConfig};
 
@@ -160,7 +163,7 @@ fn bare_kcp_over_a_narrow_interface_uses_fragments() {
         ip("link set lo mtu 600");
         let mut listener = kcp::Listener::bind(loopback(), &kcp::PeersConfig::open()).unwrap();
         let to = listener.local_addr().unwrap();
-        let mut socket = kcp::Socket::connect(to, Conv(7), &Config::turbo()).unwrap();
+        let mut socket = kcp::Socket::connect(to, Conv(7), &configs::turbo()).unwrap();
         socket.try_send(&[7; 5000]).unwrap();
         let (start, mut buf, mut got) = (Instant::now(), vec![0; 5000], 0);
         while got == 0 {
@@ -184,7 +187,7 @@ async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {
     use tokio::time::timeout;
     use whitewater::net::tokio::{KcpListener, KcpStream};
     let at = std::net::UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
-    let client = KcpStream::connect(at, Conv(7), &Config::turbo()).unwrap();
+    let client = KcpStream::connect(at, Conv(7), &configs::turbo()).unwrap();
     client.send(b"anyone?").await.unwrap();
     let told = async {
         while client.socket_stats().unreachable == 0 {

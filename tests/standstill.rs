@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 /// When segments are resent until `until`, with `count` of them in flight to a peer at `rtt` ms that has
 /// stopped.
 fn resent(rtt: u64, count: usize, until: Time) -> Vec<Time> {
-    let mut alice = kcp(&Config { dead_link: u16::MAX, ..Config::turbo() });
+    let mut alice = kcp(&Config { dead_link: u16::MAX, ..configs::turbo() });
     let mut now = Time::ZERO;
     for una in 1..=100 {
         alice.send(b"answered").unwrap();
@@ -154,7 +155,7 @@ fn standstills(loss: f64) -> Vec<(String, Time, [LinkConfig; 2], Config)> {
                 });
                 let name =
                     format!("{name}, {length} ms, {share} % of it lost, window {snd_wnd}, loss {loss}");
-                all.push((name, end, links, Config { snd_wnd, ..Config::turbo() }));
+                all.push((name, end, links, Config { snd_wnd, ..configs::turbo() }));
             }
         }
     }
@@ -204,7 +205,7 @@ fn a_path_that_stalls_repeatedly_is_used_in_between() {
         for seed in 1..=5 {
             let game = Game {
                 every: ms(1000) / 60,
-                config: Config::turbo(),
+                config: configs::turbo(),
                 links: links.clone(),
                 then: None,
                 seed,
@@ -224,7 +225,7 @@ fn a_permanently_longer_path_is_known_after_two_round_trips() {
     for (hz, rtt) in [60, 10, 1].into_iter().flat_map(|hz| [600, 1200, 2500].map(|rtt| (hz, rtt))) {
         let link = |rtt| LinkConfig { jitter: ms(6), ..LinkConfig::with_rtt(ms(rtt)) };
         let (config, links) =
-            (Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo() }, [link(60), link(60)]);
+            (Config { snd_wnd: 256, rcv_wnd: 256, ..configs::turbo() }, [link(60), link(60)]);
         let game = Game { every: ms(1000) / hz, config, links, then: Some(link(rtt)), seed: 1 };
         let played = game.play(START + 4 * ms(rtt) + ms(1000));
         let Played { srtt, rto_after: [rto, _], resends: [before, since], .. } = played;

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use std::future::Future as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::pin::pin;
@@ -35,7 +36,7 @@ async fn persist<T>(mut begin: impl AsyncFnMut() -> T) -> T {
 }
 
 fn config() -> SessionConfig {
-    let lanes = vec![Config { stream: true, ..Config::turbo() }];
+    let lanes = vec![Config { stream: true, ..configs::turbo() }];
     SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
 }
 
@@ -58,7 +59,7 @@ async fn connect(server: SocketAddr) -> Session {
 
 fn listener() -> KcpListener {
     let config = kcp::PeersConfig {
-        kcp: Config { stream: true, ..Config::turbo() },
+        kcp: Config { stream: true, ..configs::turbo() },
         max_peers_per_address: 1000,
         accepts_per_second: 1000,
         accept_burst: 1000,
@@ -95,7 +96,7 @@ async fn cancelled_accepts_lose_no_bare_peer() {
     let listener = listener();
     let mut clients = Vec::new();
     for conv in 0..MANY {
-        let client = KcpStream::connect(listener.local_addr(), Conv(conv), &Config::turbo()).unwrap();
+        let client = KcpStream::connect(listener.local_addr(), Conv(conv), &configs::turbo()).unwrap();
         client.send(&conv.to_le_bytes()).await.unwrap();
         clients.push(client);
     }
@@ -188,7 +189,7 @@ async fn a_cancelled_shutdown_ends_the_stream_once_and_after_all_its_data() {
 #[tokio::test]
 async fn a_cancelled_shutdown_of_bare_kcp_returns_once_everything_is_acknowledged() {
     let listener = listener();
-    let kcp = Config { stream: true, ..Config::turbo() };
+    let kcp = Config { stream: true, ..configs::turbo() };
     let mut client = KcpStream::connect(listener.local_addr(), Conv(7), &kcp).unwrap();
     let write = async {
         client.write_all(&[7; 200_000]).await.unwrap();

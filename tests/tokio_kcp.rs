@@ -7,6 +7,7 @@
     reason = "a test that panics has found something"
 )]
 
+use crate::common::configs;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 fn stream_config() -> Config {
-    Config { stream: true, snd_wnd: 128, ..Config::turbo() }
+    Config { stream: true, snd_wnd: 128, ..configs::turbo() }
 }
 
 fn listener(kcp: Config) -> KcpListener {
@@ -90,7 +91,7 @@ async fn cancelled_reads_and_writes_lose_and_duplicate_nothing() {
 
 #[tokio::test]
 async fn cancelled_messages_are_neither_lost_nor_duplicated() {
-    let (client, server) = pair(Config { snd_queue: 4, ..Config::turbo() }).await;
+    let (client, server) = pair(Config { snd_queue: 4, ..configs::turbo() }).await;
     let send = async move {
         let mut next = 0u32;
         while next < 2000 {
@@ -196,7 +197,7 @@ async fn a_writer_waits_while_nobody_reads_and_continues_when_somebody_does() {
 
 #[tokio::test]
 async fn garbage_from_everywhere_does_not_stop_a_listener_from_serving() {
-    let listener = listener(Config::turbo());
+    let listener = listener(configs::turbo());
     let to = listener.local_addr();
     let noise = std::thread::spawn(move || {
         let socket = UdpSocket::bind(ANY).unwrap();
@@ -210,7 +211,7 @@ async fn garbage_from_everywhere_does_not_stop_a_listener_from_serving() {
             let _ = socket.send_to(&datagram[..(count % 60)], to);
         }
     });
-    let client = KcpStream::connect(to, Conv(7), &Config::turbo()).unwrap();
+    let client = KcpStream::connect(to, Conv(7), &configs::turbo()).unwrap();
     let echo = async {
         let (server, _) = listener.accept().await.unwrap();
         let mut buf = [0; 16];
@@ -240,9 +241,9 @@ async fn garbage_from_everywhere_does_not_stop_a_listener_from_serving() {
 
 #[tokio::test]
 async fn the_port_of_a_listener_is_free_once_everything_is_dropped() {
-    let first = listener(Config::turbo());
+    let first = listener(configs::turbo());
     let addr = first.local_addr();
-    let client = KcpStream::connect(addr, Conv(7), &Config::turbo()).unwrap();
+    let client = KcpStream::connect(addr, Conv(7), &configs::turbo()).unwrap();
     client.send(b"hello").await.unwrap();
     let (server, _) = timeout(PATIENCE, first.accept()).await.unwrap().unwrap();
     drop((first, server));
@@ -306,7 +307,7 @@ async fn two_hundred_peers_do_not_wait_for_a_slow_one_on_four_threads() {
 
 #[tokio::test]
 async fn messages_of_every_size_are_echoed() {
-    let (client, server) = pair(Config::turbo()).await;
+    let (client, server) = pair(configs::turbo()).await;
     let echo = tokio::spawn(async move {
         let mut buf = vec![0; 1 << 16];
         while let Ok(len) = server.recv(&mut buf).await {

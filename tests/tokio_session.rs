@@ -6,6 +6,7 @@
     reason = "a test that panics has found something"
 )]
 
+use crate::common::configs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -32,7 +33,7 @@ const MESSAGES: usize = 0;
 const STREAM: usize = 1;
 
 fn config() -> SessionConfig {
-    let messages = Config { snd_wnd: 128, ..Config::turbo() };
+    let messages = Config { snd_wnd: 128, ..configs::turbo() };
     let lanes = vec![messages, Config { stream: true, snd_queue: 64, ..messages }];
     SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
 }

@@ -12,6 +12,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{CONV, Raw, Talk, clean, drain, flushed, kcp, numbered, numbers, pair, presets, raw_segments};
 use std::time::Duration;
@@ -39,7 +40,7 @@ fn in_flight(config: &Config, count: usize) -> Kcp<DatagramQueue> {
 #[test]
 fn a_restarted_receiver_acks_what_it_cannot_deliver() {
     // T4. Bare KCP cannot detect a restart; a session has a handshake.
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     bob.input(ms(0), &Raw::push(50, b"from before the restart").bytes()).unwrap();
     assert_eq!(flushed(&mut bob, 10), [Raw { ts: 0, ..Raw::ack(50, 0) }]);
     assert_eq!((bob.peek_size(), bob.stats().rcv_buf), (None, 1));
@@ -53,7 +54,7 @@ fn acks_of_one_datagram_count_as_one_from_the_first() {
     // T7. 0 to 5 are sent, 1 is lost.
     let acks: Vec<_> = [0, 2, 3, 4, 5].map(|sn| Raw { una: 1, ..Raw::ack(sn, 0) }).to_vec();
     let resent = |datagrams: &[Vec<u8>]| {
-        let mut alice = in_flight(&Config { fast_resend: 1, ..Config::turbo().classic() }, 6);
+        let mut alice = in_flight(&Config { fast_resend: 1, ..configs::classic_turbo() }, 6);
         for datagram in datagrams {
             alice.input(ms(30), datagram).unwrap();
         }
@@ -66,7 +67,7 @@ fn acks_of_one_datagram_count_as_one_from_the_first() {
 #[test]
 fn the_peers_window_is_taken_from_any_segment_however_old() {
     // T9. A reordered datagram closes it until the probe after 5 s.
-    let mut pair = pair(Config::turbo().classic(), clean(), 1);
+    let mut pair = pair(configs::classic_turbo(), clean(), 1);
     pair.send_numbered(5);
     assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
     let stale = Raw { una: 1, wnd: 0, ..Raw::ack(0, 0) };
@@ -83,7 +84,7 @@ fn the_peers_window_is_taken_from_any_segment_however_old() {
 #[test]
 fn with_a_congestion_window_the_first_flush_sends_no_data() {
     // T12.
-    for (name, config) in presets().map(|(name, config)| (name, config.classic())) {
+    for (name, config) in presets().map(|(name, config)| (name, configs::classic(config))) {
         let mut alice = kcp(&config);
         alice.send(b"hello").unwrap();
         assert_eq!(
@@ -102,7 +103,7 @@ fn with_a_congestion_window_the_first_flush_sends_no_data() {
 #[test]
 fn slow_start_ends_at_2_and_grows_one_step_per_datagram() {
     // T13. The window at the start of each of 8 round trips with one cumulative acknowledgement.
-    let mut alice = kcp(&Config::normal().classic());
+    let mut alice = kcp(&configs::classic_normal());
     for number in 0..100 {
         alice.send(&numbered(number, 1376)).unwrap();
     }
@@ -120,7 +121,7 @@ fn slow_start_ends_at_2_and_grows_one_step_per_datagram() {
 #[test]
 fn input_measures_with_the_time_it_is_passed() {
     // T14. Last updated at 0, acknowledged at 37.5 ms, and not at the next update.
-    let mut alice = kcp(&Config { interval: 100, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { interval: 100, ..configs::classic_turbo() });
     alice.send(b"ping").unwrap();
     alice.update(ms(0));
     assert_eq!(drain(&mut alice).len(), 1);
@@ -139,7 +140,7 @@ fn input_measures_with_the_time_it_is_passed() {
 #[test]
 fn a_round_trip_of_0_ms_does_not_count_as_a_sample() {
     // T15. On a LAN each sample starts over until one is not 0.
-    let mut alice = in_flight(&Config::turbo().classic(), 4);
+    let mut alice = in_flight(&configs::classic_turbo(), 4);
     for (sn, at, srtt) in [(0, 0, 0), (1, 0, 0), (2, 8, 8), (3, 16, 9)] {
         alice.input(ms(at), &Raw { una: sn + 1, ..Raw::ack(sn, 0) }.bytes()).unwrap();
         assert_eq!(alice.stats().srtt, Duration::from_millis(srtt), "{sn}");
@@ -150,7 +151,7 @@ fn a_round_trip_of_0_ms_does_not_count_as_a_sample() {
 #[test]
 fn questions_and_answers_about_windows_carry_the_last_ack_of_the_flush() {
     // T18.
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     let segments =
         [Raw { ts: 776, ..Raw::push(0, b"a") }, Raw { ts: 777, ..Raw::push(1, b"b") }, Raw::wask()];
     bob.input(ms(0), &Raw::datagram(&segments)).unwrap();
@@ -165,7 +166,7 @@ fn questions_and_answers_about_windows_carry_the_last_ack_of_the_flush() {
 fn a_clock_that_steps_back_stops_the_flushes_for_at_most_10_s() {
     // T19. `Time` must come from a monotonic clock; without one nothing is lost for good.
     for (back, silent) in [(5000, 5010), (9990, 10_000), (10_000, 0), (60_000, 0)] {
-        let mut alice = kcp(&Config::turbo().classic());
+        let mut alice = kcp(&configs::classic_turbo());
         alice.update(ms(100_000));
         alice.send(b"hello").unwrap();
         let start = 100_000 - back;
@@ -180,7 +181,7 @@ fn a_clock_that_steps_back_stops_the_flushes_for_at_most_10_s() {
 #[test]
 fn a_clock_that_jumps_ahead_times_out_what_is_in_flight_once() {
     // T19, the other way round.
-    let mut alice = in_flight(&Config::turbo().classic(), 10);
+    let mut alice = in_flight(&configs::classic_turbo(), 10);
     alice.update(ms(3_600_000));
     assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), (0..10).collect::<Vec<_>>());
     alice.update(ms(3_600_010));
@@ -191,7 +192,7 @@ fn a_clock_that_jumps_ahead_times_out_what_is_in_flight_once() {
 #[test]
 fn a_timeout_does_not_clear_the_count_of_later_acks() {
     // T22. One later ACK before the timeout and one after it cause a fast resend.
-    let mut alice = in_flight(&Config::turbo().classic(), 4);
+    let mut alice = in_flight(&configs::classic_turbo(), 4);
     alice.input(ms(30), &Raw::ack(1, 0).bytes()).unwrap();
     assert_eq!(numbers(&flushed(&mut alice, 200), Command::Push), [0, 2, 3]);
     alice.input(ms(230), &Raw::ack(2, 200).bytes()).unwrap();
@@ -203,7 +204,7 @@ fn a_timeout_does_not_clear_the_count_of_later_acks() {
 fn timeouts_use_up_the_fast_resends_of_a_segment() {
     // T23. After `fast_limit` transmissions of any kind, later ACKs have no effect.
     for (timeouts, fast) in [(0, 3), (2, 1), (3, 0)] {
-        let mut alice = in_flight(&Config { fast_resend: 1, fast_limit: 3, ..Config::turbo().classic() }, 20);
+        let mut alice = in_flight(&Config { fast_resend: 1, fast_limit: 3, ..configs::classic_turbo() }, 20);
         let mut now = 0;
         for _ in 0..timeouts {
             now += 10_000;
@@ -223,7 +224,7 @@ fn a_timeout_halves_the_window_as_it_was_before_the_flush() {
     // T28. Grown to 9 by the peer's window, with one segment in flight.
     let mut control = KcpControl::default();
     control.on_tick(ms(0), 1376);
-    let mut alice = kcp(&Config { snd_wnd: 4, ..Config::normal().classic() });
+    let mut alice = kcp(&Config { snd_wnd: 4, ..configs::classic_normal() });
     alice.flush(ms(0));
     let mut now = 0;
     while alice.stats().cwnd < 9 {
@@ -243,27 +244,27 @@ fn a_timeout_halves_the_window_as_it_was_before_the_flush() {
 #[test]
 fn a_receive_window_that_the_wire_cannot_represent_is_refused() {
     // T8. 65,536 would be sent as 0. The type of the setting makes that impossible.
-    assert_eq!(Config { rcv_wnd: u16::MAX, ..Config::turbo().classic() }.check(), Ok(()));
-    let error = Config { rcv_wnd: 127, ..Config::turbo().classic() }.check().unwrap_err();
+    assert_eq!(Config { rcv_wnd: u16::MAX, ..configs::classic_turbo() }.check(), Ok(()));
+    let error = Config { rcv_wnd: 127, ..configs::classic_turbo() }.check().unwrap_err();
     assert!(matches!(error, ConfigError { field: "rcv_wnd", value: 127, min: 128, max: 65_535, .. }));
-    let mut bob = kcp(&Config { rcv_wnd: u16::MAX, ..Config::turbo().classic() });
+    let mut bob = kcp(&Config { rcv_wnd: u16::MAX, ..configs::classic_turbo() });
     bob.input(ms(0), &Raw::wask().bytes()).unwrap();
     assert_eq!(flushed(&mut bob, 0), [Raw::wins(u16::MAX)]);
 }
 
 #[test]
 fn an_invalid_config_changes_nothing() {
-    let mut alice = kcp(&Config::turbo().classic());
-    assert!(alice.configure(&Config { mtu: 1000, interval: 1, ..Config::turbo().classic() }).is_err());
-    assert_eq!(*alice.config(), Config::turbo().classic());
-    let bad = Config { dead_link: 0, ..Config::turbo().classic() };
+    let mut alice = kcp(&configs::classic_turbo());
+    assert!(alice.configure(&Config { mtu: 1000, interval: 1, ..configs::classic_turbo() }).is_err());
+    assert_eq!(*alice.config(), configs::classic_turbo());
+    let bad = Config { dead_link: 0, ..configs::classic_turbo() };
     assert!(Kcp::new(Conv(1), &bad, DatagramQueue::new()).is_err());
 }
 
 #[test]
 fn flush_needs_no_update_before() {
     // Q22.
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.send(b"at once").unwrap();
     alice.flush(ms(12_345));
     let sent = raw_segments(drain(&mut alice));
@@ -284,7 +285,7 @@ fn conv_of_needs_a_whole_header() {
 #[test]
 fn a_probe_runs_with_nothing_to_send_and_ends_when_the_window_opens() {
     // Q13.
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.update(ms(0));
     alice.input(ms(0), &Raw::wins(0).bytes()).unwrap();
     alice.update(ms(10));
@@ -298,15 +299,15 @@ fn a_probe_runs_with_nothing_to_send_and_ends_when_the_window_opens() {
 #[test]
 fn min_rto_applies_from_the_next_sample_on() {
     // Q21.
-    let mut alice = in_flight(&Config::turbo().classic(), 3);
+    let mut alice = in_flight(&configs::classic_turbo(), 3);
     let ack = |sn: u32| Raw { una: sn + 1, ..Raw::ack(sn, 0) }.bytes();
     alice.input(ms(5), &ack(0)).unwrap();
     assert_eq!(alice.stats().rto, Duration::from_millis(30), "the least with nodelay");
-    alice.configure(&Config { min_rto: Some(70), ..Config::turbo().classic() }).unwrap();
+    alice.configure(&Config { min_rto: Some(70), ..configs::classic_turbo() }).unwrap();
     assert_eq!(alice.stats().rto, Duration::from_millis(30));
     alice.input(ms(5), &ack(1)).unwrap();
     assert_eq!(alice.stats().rto, Duration::from_millis(70));
-    alice.configure(&Config { nodelay: 0, ..Config::turbo().classic() }).unwrap();
+    alice.configure(&Config { nodelay: 0, ..configs::classic_turbo() }).unwrap();
     alice.input(ms(5), &ack(2)).unwrap();
     assert_eq!((alice.stats().rto, alice.stats().snd_una), (Duration::from_millis(100), Sn(3)));
 }

@@ -1,6 +1,7 @@
 //! The windows of both ends limit what is in flight and what is held, and a closed one reopens.
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Raw, Setup, Talk, clean, flushed, kcp, lossy, numbered, numbers, pair};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use whitewater_sim::Drive;
 
 #[test]
 fn no_more_than_the_send_window_is_in_flight() {
-    let mut alice = kcp(&Config { snd_wnd: 5, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { snd_wnd: 5, ..configs::classic_turbo() });
     for number in 0..20 {
         alice.send(&numbered(number, 100)).unwrap();
     }
@@ -26,7 +27,7 @@ fn no_more_than_the_send_window_is_in_flight() {
 
 #[test]
 fn no_more_than_the_peers_window_is_in_flight() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.input(Time::ZERO, &Raw::wins(3).bytes()).unwrap();
     for number in 0..20 {
         alice.send(&numbered(number, 100)).unwrap();
@@ -40,7 +41,7 @@ fn no_more_than_the_peers_window_is_in_flight() {
 
 #[test]
 fn a_late_segment_does_not_override_a_newer_window() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     for (sn, wnd) in [(0, 100), (1, 128), (2, 7), (3, 7)] {
         alice.input(Time::ZERO, &Raw { wnd, ..Raw::push(sn, b"next") }.bytes()).unwrap();
         assert_eq!(alice.recv_bytes().unwrap(), "next");
@@ -50,7 +51,7 @@ fn a_late_segment_does_not_override_a_newer_window() {
 
 #[test]
 fn an_end_whose_window_reopened_is_not_idle_before_four_updates() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&configs::turbo());
     for sn in 0..128 {
         bob.input(Time::ZERO, &Raw::push(sn, b"fills").bytes()).unwrap();
     }
@@ -72,7 +73,7 @@ fn an_end_whose_window_reopened_is_not_idle_before_four_updates() {
 
 #[test]
 fn a_large_window_is_sent_at_once_and_takes_one_round_trip() {
-    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
+    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..configs::classic_turbo() };
     let mut pair = pair(config, clean(), 1);
     pair.alice.kcp.input(Time::ZERO, &Raw::wins(8192).bytes()).unwrap();
     for number in 0..8192 {
@@ -87,7 +88,7 @@ fn a_large_window_is_sent_at_once_and_takes_one_round_trip() {
 #[test]
 fn unread_data_closes_the_window_and_takes_at_most_two_windows() {
     for drive in [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()] {
-        let config = Config { snd_wnd: 1024, ..Config::turbo().classic() };
+        let config = Config { snd_wnd: 1024, ..configs::classic_turbo() };
         let mut pair = Setup { drive, ..Setup::new(config, lossy(0.05), 2) }.pair();
         pair.bob.reads = false;
         for number in 0..600 {
@@ -106,7 +107,7 @@ fn unread_data_closes_the_window_and_takes_at_most_two_windows() {
 
 #[test]
 fn a_closed_window_is_probed_after_5_s_and_then_1_5_times_as_long_up_to_2_minutes() {
-    let mut alice = kcp(&Config::turbo().classic());
+    let mut alice = kcp(&configs::classic_turbo());
     alice.update(Time::ZERO);
     alice.input(Time::ZERO, &Raw::wins(0).bytes()).unwrap();
     alice.send(b"waits").unwrap();
@@ -128,7 +129,7 @@ fn a_closed_window_is_probed_after_5_s_and_then_1_5_times_as_long_up_to_2_minute
 #[test]
 fn a_closed_window_reopens_within_a_round_trip_of_the_read() {
     for (read, wins) in [(1, 1), (128, 128)] {
-        let mut pair = pair(Config { snd_wnd: 128, ..Config::turbo().classic() }, clean(), 1);
+        let mut pair = pair(Config { snd_wnd: 128, ..configs::classic_turbo() }, clean(), 1);
         pair.bob.reads = false;
         for number in 0..200 {
             pair.send(numbered(number, 100));
@@ -149,7 +150,7 @@ fn a_closed_window_reopens_within_a_round_trip_of_the_read() {
 
 #[test]
 fn a_lost_window_update_costs_the_wait_for_the_next_probe() {
-    let mut pair = pair(Config { snd_wnd: 128, ..Config::turbo().classic() }, clean(), 1);
+    let mut pair = pair(Config { snd_wnd: 128, ..configs::classic_turbo() }, clean(), 1);
     pair.bob.reads = false;
     for number in 0..200 {
         pair.send(numbered(number, 100));
@@ -170,7 +171,7 @@ fn a_lost_window_update_costs_the_wait_for_the_next_probe() {
 #[test]
 fn a_slow_reader_gets_everything_and_never_more_than_it_has_room_for() {
     for (seed, loss) in [(1, 0.0), (2, 0.1)] {
-        let config = Config { snd_wnd: 256, ..Config::turbo().classic() };
+        let config = Config { snd_wnd: 256, ..configs::classic_turbo() };
         let mut pair = pair(config, lossy(loss), seed);
         pair.bob.reads = false;
         for number in 0..1000 {
@@ -194,7 +195,7 @@ fn a_slow_reader_gets_everything_and_never_more_than_it_has_room_for() {
 #[test]
 fn windows_may_change_while_running() {
     for seed in 1..=10 {
-        let config = Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo().classic() };
+        let config = Config { snd_wnd: 256, rcv_wnd: 256, ..configs::classic_turbo() };
         let mut pair = pair(config, lossy(0.1), seed);
         let windows = [(8, 128), (300, 1024), (1, 200), (64, 4096), (32, 128), (256, 256)];
         for (step, (snd_wnd, rcv_wnd)) in windows.into_iter().enumerate() {
@@ -215,7 +216,7 @@ fn windows_may_change_while_running() {
 
 #[test]
 fn a_smaller_send_window_sends_nothing_until_the_data_in_flight_fits() {
-    let mut alice = kcp(&Config { snd_wnd: 64, ..Config::turbo().classic() });
+    let mut alice = kcp(&Config { snd_wnd: 64, ..configs::classic_turbo() });
     for number in 0..100 {
         alice.send(&numbered(number, 10)).unwrap();
     }
@@ -229,7 +230,7 @@ fn a_smaller_send_window_sends_nothing_until_the_data_in_flight_fits() {
 
 #[test]
 fn a_smaller_receive_window_keeps_received_data() {
-    let config = Config { snd_wnd: 512, rcv_wnd: 512, ..Config::turbo().classic() };
+    let config = Config { snd_wnd: 512, rcv_wnd: 512, ..configs::classic_turbo() };
     let mut pair = pair(config, clean(), 1);
     pair.bob.reads = false;
     pair.alice.kcp.input(Time::ZERO, &Raw::wins(512).bytes()).unwrap();
@@ -254,12 +255,12 @@ fn a_smaller_receive_window_keeps_received_data() {
 
 #[test]
 fn a_larger_receive_window_admits_segments_parked_behind_a_full_queue() {
-    let mut bob = kcp(&Config::turbo().classic());
+    let mut bob = kcp(&configs::classic_turbo());
     for sn in 0..256 {
         bob.input(Time::ZERO, &Raw::push(sn, &sn.to_le_bytes()).bytes()).unwrap();
     }
     assert_eq!((bob.stats().rcv_queue, bob.stats().rcv_buf), (128, 128));
-    bob.configure(&Config { rcv_wnd: 512, ..Config::turbo().classic() }).unwrap();
+    bob.configure(&Config { rcv_wnd: 512, ..configs::classic_turbo() }).unwrap();
     let mut buf = [0; 4];
     for sn in 0..256u32 {
         assert_eq!((bob.recv(&mut buf), buf), (Ok(4), sn.to_le_bytes()));
@@ -269,7 +270,7 @@ fn a_larger_receive_window_admits_segments_parked_behind_a_full_queue() {
 
 #[test]
 fn a_smaller_receive_window_that_a_read_opens_is_announced() {
-    let wide = |rcv_wnd| Config { rcv_wnd, ..Config::turbo().classic() };
+    let wide = |rcv_wnd| Config { rcv_wnd, ..configs::classic_turbo() };
     let mut bob = kcp(&wide(512));
     for sn in 0..200 {
         bob.input(Time::ZERO, &Raw::push(sn, b"held").bytes()).unwrap();
@@ -291,7 +292,7 @@ fn a_smaller_receive_window_that_a_read_opens_is_announced() {
 /// A peer whose receive window is 1: segments beyond the number it expects are dropped.
 #[test]
 fn a_peer_with_a_small_first_window_is_never_sent_more_than_it_accepts() {
-    for config in [Config::turbo(), Config::turbo().classic()] {
+    for config in [configs::turbo(), configs::classic_turbo()] {
         // It sends first, and then answers each segment.
         for first in [Raw { wnd: 1, ..Raw::push(0, b"hello") }, Raw::wins(1)] {
             let mut alice = kcp(&config);
@@ -315,7 +316,7 @@ fn a_peer_with_a_small_first_window_is_never_sent_more_than_it_accepts() {
 
 #[test]
 fn a_peer_with_a_closed_first_window_is_probed_and_sent_nothing() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&configs::turbo());
     alice.input(Time::ZERO, &Raw { wnd: 0, ..Raw::push(0, b"full") }.bytes()).unwrap();
     alice.send(b"waits").unwrap();
     let sent = |alice: &mut Kcp<DatagramQueue>, now| {
@@ -336,7 +337,7 @@ fn a_peer_with_a_closed_first_window_is_probed_and_sent_nothing() {
 /// The first one is received while something is in flight, in the kind of datagram that has a fast path.
 #[test]
 fn the_first_window_received_counts_while_data_is_in_flight() {
-    for config in [Config::turbo(), Config::turbo().classic()] {
+    for config in [configs::turbo(), configs::classic_turbo()] {
         let mut alice = kcp(&config);
         alice.send(b"in flight").unwrap();
         assert_eq!(numbers(&flushed(&mut alice, 0), Command::Push), [0]);

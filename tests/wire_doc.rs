@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
+use crate::common::configs;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::inside::code::Encoder;
@@ -18,7 +19,7 @@ const CONV: Conv = Conv(0x1122_3344);
 
 #[test]
 fn an_exchange_of_three_messages() {
-    let (mut alice, mut bob) = (kcp(Config::fast().classic()), kcp(Config::fast().classic()));
+    let (mut alice, mut bob) = (kcp(configs::classic_fast()), kcp(configs::classic_fast()));
     let documented = datagrams("exchange");
     let [there, back, last] = &documented[..] else { panic!("three datagrams") };
     alice.send(b"hi").unwrap();
@@ -47,14 +48,14 @@ fn a_repair_of_two_segments_is_as_documented() {
 
 #[test]
 fn a_message_in_fragments() {
-    let mut alice = kcp(Config { mtu: 50, ..Config::fast().classic() });
+    let mut alice = kcp(Config { mtu: 50, ..configs::classic_fast() });
     alice.send(b"a message longer than one segment").unwrap();
     assert_eq!(flush(&mut alice, 5), datagrams("fragments"));
 }
 
 #[test]
 fn a_stream_fills_segments() {
-    let mut alice = kcp(Config { stream: true, ..Config::fast().classic() });
+    let mut alice = kcp(Config { stream: true, ..configs::classic_fast() });
     alice.send(b"hello ").unwrap();
     alice.send(b"world").unwrap();
     assert_eq!(flush(&mut alice, 5), datagrams("stream"));
@@ -62,7 +63,7 @@ fn a_stream_fills_segments() {
 
 #[test]
 fn a_closed_window_is_probed_and_announced() {
-    let (mut alice, mut bob) = (kcp(Config::fast().classic()), kcp(Config::fast().classic()));
+    let (mut alice, mut bob) = (kcp(configs::classic_fast()), kcp(configs::classic_fast()));
     let documented = datagrams("probe");
     let [ask, closed, open] = &documented[..] else { panic!("three datagrams") };
     let window = alice.config().snd_wnd;
@@ -268,7 +269,7 @@ impl Message for Game {
 
 /// A control block that has sent the segments 0 and 1 at 5 ms and received nothing.
 fn with_two_in_flight() -> Kcp<DatagramQueue> {
-    let mut alice = kcp(Config::fast().classic());
+    let mut alice = kcp(configs::classic_fast());
     alice.send(b"hi").unwrap();
     alice.send(b"kcp").unwrap();
     flush(&mut alice, 5);

@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::configs;
 
 use common::{Pair, Raw, Setup, Talk, drain, kcp, lossy, numbered, raw_segments, repairing, rough};
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::Command;
-use whitewater::kcp::{Config, Conv, Kcp, Sn};
+use whitewater::kcp::{Conv, Kcp, Sn};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::Drive;
 
@@ -41,7 +42,7 @@ fn run(setup: Setup) -> (Time, Vec<Time>, Vec<Time>, [u32; 6], [u64; 4]) {
 #[test]
 fn a_run_across_the_edge_of_the_segment_numbers_is_like_any_other() {
     for (drive, seed) in [(Drive::CHECK, 1), (Drive::BEAT, 2), (Drive::CHECK.flushing(), 3)] {
-        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), rough(), seed) };
+        let setup = Setup { drive, ..Setup::new(configs::classic_turbo(), rough(), seed) };
         let want = run(setup.clone());
         for before in [1, 40, 100, 299] {
             for edge in [0, 1 << 31] {
@@ -55,7 +56,7 @@ fn a_run_across_the_edge_of_the_segment_numbers_is_like_any_other() {
 #[test]
 fn a_run_across_the_edge_of_the_clock_is_like_any_other() {
     for (drive, seed) in [(Drive::CHECK, 1), (Drive::BEAT, 2), (Drive::CHECK.flushing(), 3)] {
-        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), rough(), seed) };
+        let setup = Setup { drive, ..Setup::new(configs::classic_turbo(), rough(), seed) };
         let want = run(setup.clone());
         for (edge, before) in EDGES.into_iter().flat_map(|edge| [1, 30, 1000, 2399].map(|ms| (edge, ms))) {
             let clocks = [Time::from_millis(edge - before), Time::from_millis(edge / 2 + 7)];
@@ -104,7 +105,7 @@ fn tokens_and_repairs_may_wrap_anywhere_in_a_run() {
 #[test]
 fn probes_keep_their_times_across_the_edge_of_the_clock() {
     let asked = |clock: u64| {
-        let mut alice = kcp(&Config::turbo().classic());
+        let mut alice = kcp(&configs::classic_turbo());
         let mut now = Time::from_millis(clock);
         alice.input(now, &Raw::wins(0).bytes()).unwrap();
         let mut asked = Vec::new();
@@ -125,7 +126,7 @@ fn probes_keep_their_times_across_the_edge_of_the_clock() {
 fn a_duplicate_from_before_the_edge_is_a_duplicate_after_it() {
     let rcv = Sn(u32::MAX);
     let mut bob =
-        Kcp::starting_at(Conv(common::CONV), &Config::turbo().classic(), DatagramQueue::new(), Sn(0), rcv)
+        Kcp::starting_at(Conv(common::CONV), &configs::classic_turbo(), DatagramQueue::new(), Sn(0), rcv)
             .unwrap();
     for (sn, duplicates) in
         [(u32::MAX, 0), (0, 0), (u32::MAX, 1), (0, 2), (u32::MAX - 100, 3), (2, 3), (1, 3)]

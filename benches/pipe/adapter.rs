@@ -20,7 +20,7 @@ impl Whitewater {
             snd_queue: 4 * u32::from(window),
             snd_queue_bytes: 1 << 30,
             recovery,
-            ..Config::turbo()
+            ..Config::default()
         };
         Self(Kcp::new(Conv(CONV), &config, port).expect("the configuration is valid"))
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::kcp::{Config, Congestion, Conv};
+use whitewater::kcp::{Config, Congestion, Conv, Recovery};
 
 /// What to do.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct Load {
 
 impl Args {
     pub(crate) fn config(&self) -> Config {
-        self.presets.first().map_or_else(|| Config::fast().classic(), |(_, config)| *config)
+        self.presets.first().map_or_else(|| Config::classic().nodelay(1, 20, 2, true), |(_, config)| *config)
     }
 
     /// Reads the command line, or says in one line what is wrong with it.
@@ -174,12 +174,13 @@ impl Flags<'_> {
     /// The presets asked for, with the knobs that were set turned in each.
     fn presets(&self, mode: Mode) -> Result<Vec<(&'static str, Config)>, String> {
         let wanted = self.value("--preset").or(if matches!(mode, Mode::Demo) { None } else { Some("fast") });
+        let turbo = Config::classic().nodelay(1, 10, 2, true);
         let all = [
-            ("default", Config::default().classic()),
-            ("normal", Config::normal().classic()),
-            ("fast", Config::fast().classic()),
-            ("turbo", Config::turbo().classic()),
-            ("by-time", Config::turbo()),
+            ("default", Config::classic()),
+            ("normal", Config::classic().nodelay(0, 40, 0, false)),
+            ("fast", Config::classic().nodelay(1, 20, 2, true)),
+            ("turbo", turbo),
+            ("by-time", Config { recovery: Recovery::default(), ..turbo }),
         ];
         let mut presets = Vec::new();
         for (name, preset) in all {

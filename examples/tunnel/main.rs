@@ -82,6 +82,6 @@ fn key(digits: &[&str]) -> Result<Key, Box<dyn Error>> {
 
 /// Windows for 100 Mbit/s over 100 ms, and not more in the queue than that.
 fn config() -> SessionConfig {
-    let lane = Config { stream: true, snd_wnd: 1024, rcv_wnd: 1024, snd_queue: 1024, ..Config::turbo() };
+    let lane = Config { stream: true, snd_wnd: 1024, rcv_wnd: 1024, ..Config::default() };
     SessionConfig { lanes: vec![lane], drain: Duration::from_secs(10), ..SessionConfig::default() }
 }

@@ -88,7 +88,10 @@ pub fn protection(bytes: &[u8]) {
 
 fn config(percent: u8) -> Config {
     let repairs = 1 + percent % 200;
-    Config { recovery: Recovery::Modern(Modern { repairs, ..Modern::default() }), ..Config::turbo() }
+    Config {
+        recovery: Recovery::Modern(Modern { repairs, ..Modern::default() }),
+        ..Config::classic().nodelay(1, 10, 2, true)
+    }
 }
 
 impl Rig {

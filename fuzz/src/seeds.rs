@@ -127,7 +127,7 @@ impl End {
         let number = |name: &str| call[name].as_i64().unwrap_or_default();
         match call["op"].as_str().unwrap_or_default() {
             "create" => {
-                let (conv, config) = (wrapped(number("conv")), Config::default().classic());
+                let (conv, config) = (wrapped(number("conv")), Config::classic());
                 *self = Self { conv, config, ..Self::default() };
             }
             "poke" => {

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio_kcp::{KcpConfig, KcpListener, KcpNoDelayConfig};
-use whitewater::kcp::{Config, Congestion};
+use whitewater::kcp::{Config, Recovery};
 use whitewater_sim::LinkConfig;
 
 fn main() {
@@ -64,7 +64,7 @@ fn bulk() {
     println!("|---:|---:|---:|---:|---:|");
     for window in [64, 128, 256, 512, 1024] {
         let rcv_wnd = window.max(128);
-        let config = Config { mtu: 1224, snd_wnd: window, rcv_wnd, ..Config::turbo() };
+        let config = Config { mtu: 1224, snd_wnd: window, rcv_wnd, snd_queue: 4096, ..Config::default() };
         let knobs = Knobs::of(&config);
         let mut runs = [Vec::new(), Vec::new()];
         for _ in 0..RUNS {
@@ -117,13 +117,13 @@ fn congestion() {
         let _ = ours::send(relay.address, CONV, &config, &load);
         format!("{:.1} s | {}", start.elapsed().as_secs_f64(), relay.pushes().resent())
     };
-    let default = Config::default();
-    let turbo = Config { congestion: Congestion::Kcp, ..Config::turbo() };
+    let classic = [Config::classic(), Config::classic().nodelay(1, 10, 2, false)];
+    let [default, turbo] = classic.map(|config| Config { recovery: Recovery::default(), ..config });
     let senders = [
         ("by time", default),
-        ("classic", default.classic()),
+        ("classic", classic[0]),
         ("by time, turbo", turbo),
-        ("classic, turbo", turbo.classic()),
+        ("classic, turbo", classic[1]),
     ];
     thread::scope(|scope| {
         let running =

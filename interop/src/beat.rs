@@ -7,7 +7,7 @@ use crate::ours;
 use crate::relay::Relay;
 use std::thread;
 use std::time::Duration;
-use whitewater::kcp::Config;
+use whitewater::kcp::{Config, Recovery};
 use whitewater_sim::LinkConfig;
 
 /// Intervals of the receiver, ms. The last is kcp-go's default.
@@ -28,14 +28,15 @@ impl Sender {
     /// The senders to compare, with their names.
     #[must_use]
     pub fn all() -> [(&'static str, Self); 8] {
-        let (default, fast, turbo) = (Config::default(), Config::fast(), Config::turbo());
+        let (ikcp, fast, turbo) = (Config::classic(), Config::classic().nodelay(1, 20, 2, true), turbo());
+        let by_time = |config| Self::Ours(Config { recovery: Recovery::default(), ..config });
         [
-            ("by time", Self::Ours(default)),
-            ("by time, fast", Self::Ours(fast)),
-            ("by time, turbo", Self::Ours(turbo)),
-            ("classic", Self::Ours(default.classic())),
-            ("classic, fast", Self::Ours(fast.classic())),
-            ("classic, turbo", Self::Ours(turbo.classic())),
+            ("by time", by_time(ikcp)),
+            ("by time, fast", by_time(fast)),
+            ("by time, turbo", by_time(turbo)),
+            ("classic", Self::Ours(ikcp)),
+            ("classic, fast", Self::Ours(fast)),
+            ("classic, turbo", Self::Ours(turbo)),
             ("kcp-go, fast", Self::KcpGo(fast)),
             ("kcp-go, turbo", Self::KcpGo(turbo)),
         ]
@@ -48,7 +49,7 @@ impl Sender {
     /// When that takes too long.
     #[must_use]
     pub fn resends(&self, beat: u16) -> usize {
-        let knobs = Knobs { interval: beat, ..Knobs::of(&Config::turbo()) };
+        let knobs = Knobs { interval: beat, ..Knobs::of(&turbo()) };
         let receiver = Receiver::start(knobs, &LOAD);
         let path = LinkConfig { delay: Duration::from_millis(10), ..LinkConfig::default() };
         let relay = Relay::start(receiver.address, &path, 0);
@@ -73,4 +74,9 @@ pub fn resends(senders: &[Sender]) -> Vec<[usize; BEATS.len()]> {
         let running: Vec<_> = running.collect();
         running.into_iter().map(|beats| beats.map(|one| one.join().unwrap())).collect()
     })
+}
+
+/// ikcp.c's (1, 10, 2, 1).
+fn turbo() -> Config {
+    Config::classic().nodelay(1, 10, 2, true)
 }

@@ -34,7 +34,7 @@ impl By {
     #[must_use]
     pub fn with(self, config: Config) -> Config {
         match self {
-            Self::Classic => config.classic(),
+            Self::Classic => Config { recovery: Recovery::Classic, ..config },
             Self::Time => config,
             Self::TimeAndCopies => {
                 let modern = Modern { repairs: 100, ..Modern::default() };
@@ -75,7 +75,8 @@ impl Case {
             snd_wnd: WINDOW,
             rcv_wnd: RECEIVE_WINDOW,
             stream: self.stream,
-            ..Config::turbo()
+            snd_queue: 4096,
+            ..Config::default()
         })
     }
 

@@ -4,7 +4,7 @@ use interop::beat::{self, BEATS, LOAD, Sender};
 use interop::cases;
 use interop::exchange::{Case, WINDOW};
 use interop::kcp_go::{self, Knobs};
-use whitewater::kcp::Config;
+use whitewater::kcp::{Config, Recovery};
 
 #[test]
 fn our_socket_has_its_bytes_echoed_by_kcp_go() {
@@ -12,7 +12,7 @@ fn our_socket_has_its_bytes_echoed_by_kcp_go() {
         return;
     }
     cases::run(&Case::all(&[true]), |case| {
-        let knobs = Knobs::of(&Config { snd_wnd: WINDOW, ..Config::turbo() });
+        let knobs = Knobs::of(&Config { snd_wnd: WINDOW, ..Config::default() });
         let (_server, address) = kcp_go::echo(knobs);
         case.we_ask(address)
     });
@@ -35,11 +35,12 @@ fn hardly_anything_is_sent_again_to_a_beat_of_kcp_go_without_losses() {
 
 /// The cells above their bound.
 fn too_many() -> Vec<String> {
-    let configs = [("default", Config::default()), ("turbo", Config::turbo())];
-    let mut senders = vec![Sender::KcpGo(Config::turbo())];
+    let turbo = Config::classic().nodelay(1, 10, 2, true);
+    let configs = [("default", Config::classic()), ("turbo", turbo)];
+    let mut senders = vec![Sender::KcpGo(turbo)];
     for (_, config) in configs {
-        senders.push(Sender::Ours(config.classic()));
-        senders.extend([Sender::Ours(config); RUNS]);
+        senders.push(Sender::Ours(config));
+        senders.extend([Sender::Ours(Config { recovery: Recovery::default(), ..config }); RUNS]);
     }
     let resends = beat::resends(&senders);
     println!("beats {BEATS:?}: kcp-go's own {:?}", resends[0]);

@@ -35,7 +35,7 @@ fn our_listener_echoes_the_messages_of_tokio_kcp() {
 fn our_stream_is_echoed_by_tokio_kcp_as_it_comes() {
     let server = Theirs::start(KcpConfig { stream: true, ..KcpConfig::default() });
     let sent = messages(100).concat();
-    for config in [Config::default(), Config::turbo(), Config::turbo().classic()] {
+    for config in [Config::default(), Config::classic(), Config::classic().nodelay(1, 10, 2, true)] {
         let config = Config { stream: true, ..config };
         let back = runtime().block_on(async {
             let stream = ours_tokio::KcpStream::connect(server.address, Conv(CONV), &config).unwrap();
@@ -55,7 +55,7 @@ fn our_stream_is_echoed_by_tokio_kcp_as_it_comes() {
 
 #[test]
 fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
-    let kcp = Config { stream: true, rcv_wnd: RECEIVE_WINDOW, ..Config::turbo() };
+    let kcp = Config { stream: true, rcv_wnd: RECEIVE_WINDOW, ..Config::default() };
     let sent = messages(100);
     let back = runtime().block_on(async {
         let listener =
@@ -75,7 +75,7 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
 /// To theirs, 0 asks for a conv of the server's choice; ours answers with what it is asked. `KcpStream::connect` of theirs takes a conv itself.
 #[test]
 fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_no_other() {
-    let server = ours::Echo::start(&kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() });
+    let server = ours::Echo::start(&kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::open() });
     runtime().block_on(async {
         let mut stream = KcpStream::connect_with_conv(&theirs(false), 0, server.address).await.unwrap();
         assert_eq!(stream.send(b"first").await.unwrap(), 5);
@@ -91,7 +91,7 @@ fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_n
 #[test]
 fn our_socket_refuses_the_conv_that_tokio_kcp_chooses_for_0() {
     let server = Theirs::start(theirs(false));
-    let mut socket = kcp::Socket::connect(server.address, Conv(0), &Config::turbo()).unwrap();
+    let mut socket = kcp::Socket::connect(server.address, Conv(0), &Config::default()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20)));
     socket.send(b"hello").unwrap();
     let start = std::time::Instant::now();

@@ -9,12 +9,12 @@ settings! {
     /// What a control block is made from: plain fields, checked once by [`Kcp::new`] and
     /// [`Kcp::configure`]. Nothing is clamped: a value out of range is a [`ConfigError`].
     ///
-    /// The default has the values of `ikcp_create`, limits where ikcp.c has none, and recovery by time. docs/TUNING.md says what each knob
-    /// does to latency and bytes, measured.
+    /// The default is for a game: recovery by time, everything at once, no congestion control. [`classic`](Self::classic) is what
+    /// `ikcp_create` makes. docs/TUNING.md says why, and what each knob does to latency and bytes, measured.
     ///
     /// ```
     /// use whitewater::kcp::Config;
-    /// let config = Config { mtu: 1200, snd_wnd: 256, rcv_wnd: 256, ..Config::fast() };
+    /// let config = Config { mtu: 1200, snd_wnd: 256, rcv_wnd: 256, ..Config::default() };
     /// # config.check().unwrap();
     /// ```
     ///
@@ -28,20 +28,20 @@ settings! {
         /// the memory that a peer can fill: less than 3 x `rcv_wnd` x `rcv_mtu` bytes of messages.
         pub rcv_mtu: u16 = 1500;
         /// Segments that may be in flight: 1 to 65,535.
-        pub snd_wnd: u16 = 32, 1..=u16::MAX.into();
+        pub snd_wnd: u16 = 128, 1..=u16::MAX.into();
         /// Segments that the receive queue holds, and how far ahead of the next expected one a segment
         /// may arrive: 128 to 65,535. No message of more fragments than this can be received.
         pub rcv_wnd: u16 = WND_RCV_MIN, WND_RCV_MIN.into()..=u16::MAX.into();
         /// 0: the retransmission timeout (RTO) doubles at each timeout of a segment, is at least
         /// 100 ms, and the first has 1/8 on top. 1: it grows by half, from 30 ms. 2: it grows by half
         /// of the connection's RTO, from 30 ms.
-        pub nodelay: u8 = 0, 0..=2;
+        pub nodelay: u8 = 1, 0..=2;
         /// Time between two flushes by [`Kcp::update`](super::Kcp::update), ms: 10 to 5000.
-        pub interval: u16 = 100, 10..=5000;
+        pub interval: u16 = 10, 10..=5000;
         /// Resend a segment when this many datagrams have acknowledged later ones; 0: never.
-        pub fast_resend: u16 = 0;
+        pub fast_resend: u16 = 2;
         /// What limits how much is in flight, besides `snd_wnd` and the peer's window.
-        pub congestion: Congestion = Congestion::Kcp;
+        pub congestion: Congestion = Congestion::None;
         /// A stream of bytes instead of messages: small sends share segments.
         pub stream: bool = false;
         /// Least RTO, ms, at most 60,000. `None`: 100, or 30 with `nodelay`.
@@ -52,7 +52,7 @@ settings! {
         /// which nothing in flight is acknowledged.
         pub dead_link: u16 = 20, 1..=u16::MAX.into();
         /// Segments that may wait to be sent: 1 to 2^24.
-        pub snd_queue: u32 = 4096, 1..=1 << 24;
+        pub snd_queue: u32 = 1024, 1..=1 << 24;
         /// Bytes of messages that may wait to be sent: `mtu` to 2^30.
         pub snd_queue_bytes: u32 = 4 << 20;
         /// How loss is found and answered.
@@ -94,28 +94,39 @@ impl Default for Recovery {
 }
 
 impl Config {
-    /// Windows and buffers of [`Config::default`] with the delays of TCP: (0, 40, 0, 0).
+    /// What `ikcp_create` makes, with limits where ikcp.c has none: [`Recovery::Classic`], windows of 32 and 128 segments, a flush each
+    /// 100 ms, the delays of TCP, and KCP's congestion window. [`nodelay`](Self::nodelay) and [`wndsize`](Self::wndsize) turn its knobs.
+    ///
+    /// ```
+    /// use whitewater::kcp::Config;
+    /// let config = Config::classic().nodelay(1, 10, 2, true).wndsize(128, 128);
+    /// # config.check().unwrap();
+    /// ```
     #[must_use]
-    pub fn normal() -> Self {
-        Self { interval: 40, ..Self::default() }
+    pub fn classic() -> Self {
+        Self {
+            snd_wnd: WND_SND,
+            nodelay: 0,
+            interval: 100,
+            fast_resend: 0,
+            congestion: Congestion::Kcp,
+            snd_queue: 4096,
+            recovery: Recovery::Classic,
+            ..Self::default()
+        }
     }
 
-    /// No delays, resend after two later acknowledgements, no congestion window: (1, 20, 2, 1).
+    /// Four knobs as `ikcp_nodelay` has them: `nodelay`, `interval` in ms, `fast_resend`, and whether there is no congestion window.
     #[must_use]
-    pub fn fast() -> Self {
-        Self { nodelay: 1, interval: 20, fast_resend: 2, congestion: Congestion::None, ..Self::default() }
+    pub const fn nodelay(self, nodelay: u8, interval: u16, resend: u16, nc: bool) -> Self {
+        let congestion = if nc { Congestion::None } else { Congestion::Kcp };
+        Self { nodelay, interval, fast_resend: resend, congestion, ..self }
     }
 
-    /// [`Config::fast`] with twice as many flushes: (1, 10, 2, 1).
+    /// The windows as `ikcp_wndsize` has them, segments: `snd_wnd` and `rcv_wnd`.
     #[must_use]
-    pub fn turbo() -> Self {
-        Self { interval: 10, ..Self::fast() }
-    }
-
-    /// The same knobs with [`Recovery::Classic`]: what ikcp.c does with them.
-    #[must_use]
-    pub const fn classic(self) -> Self {
-        Self { recovery: Recovery::Classic, ..self }
+    pub const fn wndsize(self, snd: u16, rcv: u16) -> Self {
+        Self { snd_wnd: snd, rcv_wnd: rcv, ..self }
     }
 
     /// Checks every field against its range.
@@ -193,6 +204,8 @@ pub(super) const OVERHEAD: u16 = HEADER_LEN as u16;
 pub(super) const REPAIR_OVERHEAD: u16 = (REPAIR_HEAD + SYMBOL_HEAD) as u16;
 /// Largest UDP payload over IPv4, bytes.
 const MTU_MAX: u16 = 65_507;
+/// Send window of [`Config::classic`], segments. Source: ikcp.c `IKCP_WND_SND`.
+const WND_SND: u16 = 32;
 /// Least receive window, segments. Source: ikcp.c `IKCP_WND_RCV`, "must >= max fragment size".
 pub(super) const WND_RCV_MIN: u16 = 128;
 /// Least RTO, ms. Source: ikcp.c `IKCP_RTO_MIN`.
@@ -208,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_error_names_field_value_and_range() {
-        let error = Config { interval: 9, ..Config::fast() }.check().unwrap_err();
+        let error = Config { interval: 9, ..Config::default() }.check().unwrap_err();
         assert_eq!(
             error,
             ConfigError { field: "interval", value: 9, min: 10, max: 5000, unit: "", cure: "" }

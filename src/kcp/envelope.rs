@@ -67,8 +67,8 @@ pub trait EnvelopeConfig: Debug + Send + Sync {
 ///
 /// let (a, b) = ("10.0.0.1:1000".parse()?, "10.0.0.2:4000".parse()?);
 /// let (mut rng, now) = (UnwrapErr(getrandom::SysRng), Time::from_millis(1));
-/// let mut alice = kcp::Link::with_envelope(b, Conv(7), &Config::fast(), &Marked(9), &mut rng)?;
-/// let mut bob = kcp::Link::with_envelope(a, Conv(7), &Config::fast(), &Marked(9), &mut rng)?;
+/// let mut alice = kcp::Link::with_envelope(b, Conv(7), &Config::default(), &Marked(9), &mut rng)?;
+/// let mut bob = kcp::Link::with_envelope(a, Conv(7), &Config::default(), &Marked(9), &mut rng)?;
 /// alice.send(b"hello")?;
 /// alice.kcp_mut().flush(now);
 /// let mut datagram = Vec::new();

@@ -76,7 +76,7 @@ use stats::Counters;
 /// use whitewater::kcp::{Config, Conv, Kcp};
 /// use whitewater::machine::DatagramQueue;
 ///
-/// let config = Config::fast();
+/// let config = Config::default();
 /// let mut alice = Kcp::new(Conv(7), &config, DatagramQueue::new())?;
 /// let mut bob = Kcp::new(Conv(7), &config, DatagramQueue::new())?;
 ///

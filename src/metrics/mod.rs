@@ -9,7 +9,7 @@
 //! use whitewater::kcp::{Config, Conv, Kcp};
 //! use whitewater::machine::DatagramQueue;
 //!
-//! let kcp = Kcp::new(Conv(7), &Config::turbo(), DatagramQueue::new())?;
+//! let kcp = Kcp::new(Conv(7), &Config::default(), DatagramQueue::new())?;
 //! metrics::describe(); // once
 //! metrics::record(&kcp.stats(), &[("peer", "7")]); // from time to time, for example every second
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_failed_read_is_told_after_what_was_due_is_sent() {
-        let kcp = crate::kcp::Config::turbo();
+        let kcp = crate::kcp::Config::default();
         let config = PeersConfig { kcp, ..PeersConfig::registered() };
         let mut listener = Listener::bind("127.0.0.1:0", &config).unwrap();
         let to = listener.local_addr().unwrap();

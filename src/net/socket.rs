@@ -28,7 +28,7 @@ use whitewater_udp::{Mode, Port, socket_for};
 /// # use whitewater::kcp::{self, Config, Conv};
 /// # fn frame() {}
 /// # fn main() -> std::io::Result<()> {
-/// let mut socket = kcp::Socket::connect("game.example:4000", Conv(7), &Config::fast())?;
+/// let mut socket = kcp::Socket::connect("game.example:4000", Conv(7), &Config::default())?;
 /// let mut message = [0; 1200];
 /// loop {
 ///     socket.pump()?;

@@ -38,7 +38,7 @@ settings! {
         pub ecn: bool = false;
         /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
         /// nothing here: the session sets them.
-        pub lanes: Vec<kcp::Config> = vec![kcp::Config { snd_wnd: 128, snd_queue: 1024, ..kcp::Config::turbo() }], 0..=16;
+        pub lanes: Vec<kcp::Config> = vec![kcp::Config::default()], 0..=16;
         /// Channels of packed messages, the most urgent first: 0 to 64.
         pub channels: Vec<ChannelConfig> = Vec::new(), 0..=64;
         /// Bytes of unreliable datagrams that may wait to be sent: 1500 to 2^24.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::{Command, Header, segments};
-use whitewater::kcp::{Config, Congestion, Conv, Kcp, Millis, Sn};
+use whitewater::kcp::{Config, Congestion, Conv, Kcp, Millis, Recovery, Sn};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::scenario::percentile;
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
@@ -92,8 +92,8 @@ impl Cell {
     /// The same flow, sent with loss detection by timing and as ikcp.c would send it.
     pub(crate) fn beside_classic(&self, seeds: impl Iterator<Item = u64> + Clone) -> [Outcome; 2] {
         let congestion = if self.flow == Flow::BulkCwnd { Congestion::Kcp } else { Congestion::None };
-        let config = Config { congestion, snd_wnd: 128, ..Config::turbo() };
-        [(config, Drive::CHECK), (config.classic(), Drive::BEAT)]
+        let config = Config { congestion, snd_queue: 4096, ..Config::default() };
+        [(config, Drive::CHECK), (Config { recovery: Recovery::Classic, ..config }, Drive::BEAT)]
             .map(|(config, drive)| self.run(&config, drive, seeds.clone()))
     }
 
@@ -159,8 +159,9 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     fn new(rule: Rule, beat: u64, first: Time) -> Self {
-        let config = Config { rcv_wnd: 256, ..Config::turbo() };
-        let config = if rule == Rule::Ours { config } else { config.classic() };
+        let config = Config { snd_wnd: 32, rcv_wnd: 256, snd_queue: 4096, ..Config::default() };
+        let recovery = if rule == Rule::Ours { config.recovery } else { Recovery::Classic };
+        let config = Config { recovery, ..config };
         Self {
             rule,
             kcp: Kcp::new(CONV, &config, DatagramQueue::with_limit(usize::MAX)).unwrap(),

@@ -6,6 +6,7 @@
 #![allow(unused_imports, reason = "each test binary uses its part")]
 
 pub(crate) mod beat;
+pub(crate) mod configs;
 pub(crate) mod machine;
 mod packets;
 pub(crate) mod rogue;
@@ -26,12 +27,12 @@ pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 /// Every preset and its name.
 pub(crate) fn presets() -> [(&'static str, Config); 7] {
     [
-        ("default", Config::default().classic()),
-        ("normal", Config::normal().classic()),
-        ("fast", Config::fast().classic()),
-        ("turbo", Config::turbo().classic()),
-        ("modern", Config::turbo()),
-        ("modern with cwnd", Config::default()),
+        ("default", Config::classic()),
+        ("normal", configs::classic_normal()),
+        ("fast", configs::classic_fast()),
+        ("turbo", configs::classic_turbo()),
+        ("modern", configs::turbo()),
+        ("modern with cwnd", configs::with_cwnd()),
         ("repairs", repairing(50)),
     ]
 }
@@ -39,7 +40,7 @@ pub(crate) fn presets() -> [(&'static str, Config); 7] {
 /// Loss detection by timing, with at most this percentage of repairs.
 pub(crate) fn repairing(percent: u8) -> Config {
     let modern = Modern { repairs: percent, ..Modern::default() };
-    Config { recovery: Recovery::Modern(modern), ..Config::turbo() }
+    Config { recovery: Recovery::Modern(modern), ..configs::turbo() }
 }
 
 /// No congestion control: only the windows of both ends limit what is in flight.

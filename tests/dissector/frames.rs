@@ -2,6 +2,7 @@
 
 use super::pcap::Captured;
 use super::{addresses, hex, hexes, sessions, texts, tshark};
+use crate::common::configs;
 use crate::common::sessions::{
     Toward, World, client_address, client_config, forger, server_address, server_config,
 };
@@ -77,7 +78,7 @@ fn bulk(
 /// Searches for the path MTU, then narrows the path while the send queue is full: gives probes and parts of
 /// frames.
 pub(super) fn narrowed(seed: u64) -> Vec<Captured> {
-    let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..Config::turbo() }];
+    let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() }];
     let config = SessionConfig { path_mtu: Some(1472), lanes, ..SessionConfig::default() };
     let path = |mtu: usize| {
         let bottleneck = Some(Bottleneck { rate: 4_000_000, queue: 128_000 });
@@ -93,7 +94,7 @@ pub(super) fn narrowed(seed: u64) -> Vec<Captured> {
 
 /// Both ends react to marks, and the path sets some.
 pub(super) fn marked(seed: u64) -> Vec<Captured> {
-    let lanes = vec![Config { congestion: Congestion::Kcp, ..Config::turbo() }];
+    let lanes = vec![Config { congestion: Congestion::Kcp, ..configs::turbo() }];
     let config = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
     let bottleneck = Some(Bottleneck { rate: 2_000_000, queue: 20_000 });
     let link = LinkConfig { bottleneck, ecn: EcnPath::MarksAbove(8_000), ..LinkConfig::with_rtt(ms(20)) };

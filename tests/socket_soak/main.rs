@@ -10,6 +10,9 @@
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 #[cfg(test)]
+#[path = "../common/configs.rs"]
+mod configs;
+#[cfg(test)]
 mod player;
 #[cfg(test)]
 mod relay;

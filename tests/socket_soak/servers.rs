@@ -1,6 +1,7 @@
 //! A server of sessions and a listener of bare KCP, which check and echo what they receive.
 
 use super::stream::{LONGEST, check};
+use crate::configs;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -139,7 +140,7 @@ fn listener_config() -> kcp::PeersConfig {
 }
 
 pub(crate) fn kcp_config() -> Config {
-    Config::turbo()
+    configs::turbo()
 }
 
 /// Whether the server kicks a player after a number of messages.

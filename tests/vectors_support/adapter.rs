@@ -52,12 +52,8 @@ pub(crate) struct Answer {
 
 impl Block {
     pub(crate) fn create(conv: u32) -> Self {
-        let config = Config {
-            rcv_mtu: 65_507,
-            snd_queue: 1 << 24,
-            snd_queue_bytes: 1 << 30,
-            ..Config::default().classic()
-        };
+        let config =
+            Config { rcv_mtu: 65_507, snd_queue: 1 << 24, snd_queue_bytes: 1 << 30, ..Config::classic() };
         let kcp =
             Kcp::new(Conv(conv), &config, Emitted::default()).expect("ikcp_create's values are in range");
         Self {

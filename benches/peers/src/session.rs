@@ -66,7 +66,7 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
             snd_queue: 4 * u32::from(window),
             snd_queue_bytes: 1 << 30,
             recovery: Recovery::default(),
-            ..Config::turbo()
+            ..Config::default()
         };
         let session = SessionConfig {
             lanes: vec![knobs],

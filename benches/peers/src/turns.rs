@@ -124,7 +124,7 @@ impl Bare {
     fn new() -> Self {
         let (near, far) = sockets();
         let wrap = |socket| {
-            let mut socket = kcp::Socket::wrap(socket, Conv(7), &Config::turbo()).expect("a config");
+            let mut socket = kcp::Socket::wrap(socket, Conv(7), &Config::default()).expect("a config");
             socket.set_late_acks(true); // each message is answered
             socket
         };
@@ -154,7 +154,7 @@ struct Sessions {
 
 impl Sessions {
     fn new(suite: Suite) -> Self {
-        let session = SessionConfig { lanes: vec![Config::turbo()], ..SessionConfig::default() };
+        let session = SessionConfig { lanes: vec![Config::default()], ..SessionConfig::default() };
         let config = ServerConfig { suites: vec![suite], ..ServerConfig::insecure(session.clone()) };
         let mut server = Server::bind(ANY, &config).expect("a port");
         let config = ClientConfig { suite, ..ClientConfig::insecure(session) };

@@ -36,12 +36,8 @@ impl Object for Control {
 impl Control {
     /// It, and the block that the program sees.
     pub(super) fn new(conv: u32, user: *mut c_void) -> Option<(Self, IKCPCB)> {
-        let config = Config {
-            rcv_mtu: 65_507,
-            snd_queue: 1 << 24,
-            snd_queue_bytes: 1 << 30,
-            ..Config::default().classic()
-        };
+        let config =
+            Config { rcv_mtu: 65_507, snd_queue: 1 << 24, snd_queue_bytes: 1 << 30, ..Config::classic() };
         let kcp = Kcp::new(Conv(conv), &config, Emitted::default()).ok()?;
         let mut block = IKCPCB::new(conv, user);
         show_knobs(&config, &mut block);

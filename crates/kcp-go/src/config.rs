@@ -136,7 +136,7 @@ pub enum Mode {
 
 impl Mode {
     /// The settings of that mode, as a stream, with kcptun's mtu and the windows of its client. Loss recovery
-    /// is ours, by timing, which has no such settings: [`kcp::Config::classic`] does what kcp-go does.
+    /// is ours, by timing, which has no such settings: with [`Recovery::Classic`] it does what kcp-go does.
     #[must_use]
     pub fn config(self) -> kcp::Config {
         let (nodelay, interval) = match self {
@@ -154,6 +154,7 @@ impl Mode {
             fast_resend: 2,
             congestion: Congestion::None,
             stream: true,
+            snd_queue: 4096,
             ..kcp::Config::default()
         }
     }

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::{self, Conv, Kcp, PeerEvent, PeerId, Peers, PeersConfig, Strangers};
+use whitewater::kcp::{self, Conv, Kcp, PeerEvent, PeerId, Peers, PeersConfig, Recovery, Strangers};
 use whitewater::machine::{DatagramQueue, Machine as _};
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater_sim::{Link, LinkConfig, Loss, SimRng};
@@ -137,6 +137,11 @@ fn path(rtt: u64, loss: f64) -> LinkConfig {
     LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(Duration::from_millis(rtt)) }
 }
 
+/// By time, with ikcp.c's windows.
+fn turbo() -> kcp::Config {
+    kcp::Config { snd_wnd: 32, snd_queue: 4096, ..kcp::Config::default() }
+}
+
 #[test]
 fn every_cipher_works_both_ways_through_loss_with_and_without_parity() {
     for crypt in Crypt::ALL {
@@ -172,7 +177,7 @@ fn every_cipher_works_both_ways_through_loss_with_and_without_parity() {
 
 /// Latencies of messages of 200 bytes sent every 5 ms, in ms and in order; resends; bytes sent by the client.
 fn latencies(shards: Option<(u8, u8)>, seed: u64) -> (Vec<u64>, u64, u64) {
-    let kcp = kcp::Config { mtu: 1350, ..kcp::Config::turbo() };
+    let kcp = kcp::Config { mtu: 1350, ..turbo() };
     let mut world = World::both(kcp, wire(Crypt::Aes, shards), path(60, 0.05), seed);
     let mut latencies = Vec::new();
     for tick in 0..12_000u64 {
@@ -236,11 +241,11 @@ fn an_end_without_parity_accepts_data_shards() {
 
 #[test]
 fn another_conv_from_the_same_address_is_another_peer_and_ends_no_session() {
-    let mut world = World::both(kcp::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
+    let mut world = World::both(turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
     world.send(b"first");
     world.run(50);
     // What ends a session of kcp-go: one datagram with the number 0 from the client's address.
-    let mut forger = Kcp::new(Conv(99), &kcp::Config::turbo(), DatagramQueue::new()).unwrap();
+    let mut forger = Kcp::new(Conv(99), &turbo(), DatagramQueue::new()).unwrap();
     forger.send(b"forged").unwrap();
     forger.flush(world.now);
     world.server.give(world.now, client_address(), forger.output_mut().pop().unwrap());
@@ -253,7 +258,7 @@ fn another_conv_from_the_same_address_is_another_peer_and_ends_no_session() {
 
 #[test]
 fn an_unproven_peer_is_sent_no_more_than_it_sent_and_no_parity() {
-    let client = limits(kcp::Config::turbo(), wire(Crypt::Aes, Some((1, 3))));
+    let client = limits(turbo(), wire(Crypt::Aes, Some((1, 3))));
     let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
     let mut world = World::new(&client, &server, path(20, 0.0), 1);
     world.send(&[1; 400]);
@@ -277,7 +282,7 @@ fn an_unproven_peer_is_sent_no_more_than_it_sent_and_no_parity() {
 #[test]
 fn an_unproven_peer_is_sent_no_more_than_it_sent_even_in_short_datagrams() {
     for crypt in [Crypt::Null, Crypt::Aes, Crypt::Aes128Gcm] {
-        let client = limits(kcp::Config::turbo(), wire(crypt, None));
+        let client = limits(turbo(), wire(crypt, None));
         let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
         let mut world = World::new(&client, &server, path(200, 0.0), 1);
         world.send(&[1; 1200]);
@@ -293,7 +298,7 @@ fn an_unproven_peer_is_sent_no_more_than_it_sent_even_in_short_datagrams() {
 
 /// The datagrams of three messages with parity of 2 + 1, and a server with this policy that knows nobody.
 fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
-    let limits = limits(kcp::Config::turbo(), wire(Crypt::Null, Some((2, 1))));
+    let limits = limits(turbo(), wire(Crypt::Null, Some((2, 1))));
     let (now, mut client, mut sent) = (Time::from_millis(1), peers(&limits, 1), Vec::new());
     let to = client.register(now, server_address(), CONV).unwrap();
     for message in [b"one", b"two"] {
@@ -310,7 +315,7 @@ fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
 /// ms.
 fn served_of_300(server: &PeersConfig) -> usize {
     let mut server = peers(server, 1);
-    let client_limits = limits(kcp::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
+    let client_limits = limits(turbo(), wire(Crypt::Salsa20, Some((10, 3))));
     let (mut now, mut there, mut back) = (Time::from_millis(1), VecDeque::new(), VecDeque::new());
     let mut clients: Vec<_> = (0..300u16)
         .map(|number| {
@@ -360,7 +365,7 @@ const DELAY: Duration = Duration::from_millis(20);
 
 #[test]
 fn a_server_of_kcptun_serves_300_sessions_of_one_host_within_two_seconds() {
-    let (kcp, wire) = (kcp::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
+    let (kcp, wire) = (turbo(), wire(Crypt::Salsa20, Some((10, 3))));
     assert_eq!(served_of_300(&example::limits(kcp, wire.clone())), 300, "with the limits of the example");
     assert_eq!(served_of_300(&limits(kcp, wire)), 16, "limits for players");
 }
@@ -432,14 +437,8 @@ fn a_parity_shard_counts_as_heard_only_if_it_rebuilds_something() {
     let (sent, _) = shards_for(Strangers::Trusted);
     let [_, second, parity] = &sent[..] else { panic!("{} datagrams", sent.len()) };
     let wire = wire(Crypt::Null, Some((2, 1)));
-    let mut peer = kcp::Link::with_envelope(
-        client_address(),
-        CONV,
-        &kcp::Config::turbo(),
-        &wire,
-        &mut SimRng::new(1, 9),
-    )
-    .unwrap();
+    let mut peer =
+        kcp::Link::with_envelope(client_address(), CONV, &turbo(), &wire, &mut SimRng::new(1, 9)).unwrap();
     let mut forged = parity.clone();
     forged[0] = 5; // the parity of the next group
     let mut take = |datagram: &[u8]| {
@@ -454,7 +453,7 @@ fn a_parity_shard_counts_as_heard_only_if_it_rebuilds_something() {
 
 #[test]
 fn an_empty_message_is_refused_because_kcp_go_gets_stuck_on_it() {
-    let mut world = World::both(kcp::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
+    let mut world = World::both(turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
     let peer = world.client.peer(world.to).unwrap();
     assert_eq!(peer.send(b""), Err(kcp::SendError::Empty));
     assert_eq!(peer.kcp_mut().send_end(), Err(kcp::SendError::Empty));
@@ -471,8 +470,9 @@ fn delays_are_the_configured_ones() {
         [(false, true, 95..=105, 95..=105), (false, false, 95..=105, 9..=11), (true, true, 9..=11, 9..=11)]
     {
         for classic in [false, true] {
-            let kcp = kcp::Config { interval: 100, ..kcp::Config::turbo() };
-            let kcp = if classic { kcp.classic() } else { kcp };
+            let kcp = kcp::Config { interval: 100, ..turbo() };
+            let recovery = if classic { Recovery::Classic } else { kcp.recovery };
+            let kcp = kcp::Config { recovery, ..kcp };
             let wire = Wire { write_delay, ack_no_delay, ..wire(Crypt::Aes, None) };
             let mut world = World::both(kcp, wire, path(2, 0.0), 1);
             for round in 0..130 {
@@ -493,10 +493,8 @@ fn delays_are_the_configured_ones() {
 #[test]
 fn hostile_datagrams_are_counted_and_change_nothing() {
     for (seed, crypt) in [Crypt::Null, Crypt::None, Crypt::Aes, Crypt::Aes128Gcm].into_iter().enumerate() {
-        let (mut world, mut rng) = (
-            World::both(kcp::Config::turbo(), wire(crypt, Some((10, 3))), path(20, 0.0), 1),
-            SimRng::new(seed as u64, 1),
-        );
+        let (mut world, mut rng) =
+            (World::both(turbo(), wire(crypt, Some((10, 3))), path(20, 0.0), 1), SimRng::new(seed as u64, 1));
         world.send(b"before");
         world.run(100);
         let recorded = {

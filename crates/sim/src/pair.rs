@@ -62,7 +62,7 @@ pub fn pop_from(queue: &mut DatagramQueue, datagram: &mut Vec<u8>) -> bool {
 /// use whitewater::Time;
 /// use whitewater::kcp::{Config, Conv};
 ///
-/// let end = || KcpEnd::new(Conv(7), &Config::fast(), Drive::CHECK, Time::ZERO);
+/// let end = || KcpEnd::new(Conv(7), &Config::default(), Drive::CHECK, Time::ZERO);
 /// let link = |stream| Link::new(LinkConfig::mobile(), 42, stream);
 /// let mut pair = Pair::new(end()?, end()?, [link(1)?, link(2)?]);
 /// pair.alice.send(pair.now(), b"hello")?;

@@ -281,7 +281,7 @@ mod tests {
         let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let (peer, to) = (there.local_addr().unwrap(), here.local_addr().unwrap());
         there.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let config = PeersConfig { kcp: kcp::Config::turbo(), ..PeersConfig::registered() };
+        let config = PeersConfig { kcp: kcp::Config::default(), ..PeersConfig::registered() };
         let mut driver = drive(here, &config, false).unwrap();
         let stream = KcpStream::register(&driver.shared, peer, Conv(7)).unwrap();
         std::future::poll_fn(|cx| {

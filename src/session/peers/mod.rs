@@ -34,12 +34,12 @@ use std::time::Duration;
 /// use whitewater::machine::Machine;
 /// use whitewater::rand_core::UnwrapErr;
 ///
-/// let limits = kcp::PeersConfig { kcp: Config::fast(), ..kcp::PeersConfig::registered() };
+/// let limits = kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::registered() };
 /// let mut peers = kcp::Peers::new(&limits, &mut UnwrapErr(getrandom::SysRng))?;
 /// let (now, address) = (Time::from_millis(1), "10.0.0.1:1000".parse()?);
 /// let id = peers.register(now, address, Conv(7))?;
 ///
-/// let mut client = kcp::Link::new("10.0.0.2:4000".parse()?, Conv(7), &Config::fast())?;
+/// let mut client = kcp::Link::new("10.0.0.2:4000".parse()?, Conv(7), &Config::default())?;
 /// client.kcp_mut().send(b"hello")?;
 /// client.handle_timeout(now);
 /// let mut datagram = Vec::new();

@@ -4,7 +4,7 @@ use super::Side;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use whitewater::Time;
-use whitewater::kcp::{Config as Kcp, Conv, PeerEvent, PeerId, Peers, PeersConfig};
+use whitewater::kcp::{Recovery, Config as Kcp, Conv, PeerEvent, PeerId, Peers, PeersConfig};
 use whitewater::machine::Machine as _;
 use whitewater_sim::SimRng;
 
@@ -25,7 +25,7 @@ pub(super) struct Classic;
 
 impl Kind for Classic {
     fn config() -> Kcp {
-        Kcp::turbo().classic()
+        Kcp::classic().nodelay(1, 10, 2, true)
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) struct ByTime;
 
 impl Kind for ByTime {
     fn config() -> Kcp {
-        Kcp::turbo()
+        Kcp { recovery: Recovery::default(), ..Classic::config() }
     }
 }
 

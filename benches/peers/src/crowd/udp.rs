@@ -278,7 +278,7 @@ struct Listener {
 impl Listener {
     fn new(addresses: &[SocketAddr]) -> Self {
         let config = kcp::PeersConfig {
-            kcp: Config::turbo(),
+            kcp: Config { snd_wnd: 32, snd_queue: 4096, ..Config::default() },
             max_peers: addresses.len(),
             ..kcp::PeersConfig::registered()
         };

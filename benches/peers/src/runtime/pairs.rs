@@ -23,7 +23,7 @@ pub(super) const WINDOW: u16 = 1024;
 pub(super) async fn pair(name: &str, stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>) {
     // As with tokio_kcp, a writer waits when a full window waits to be sent.
     let kcp =
-        Config { stream, snd_wnd: WINDOW, rcv_wnd: WINDOW, snd_queue: WINDOW.into(), ..Config::turbo() };
+        Config { stream, snd_wnd: WINDOW, rcv_wnd: WINDOW, snd_queue: WINDOW.into(), ..Config::default() };
     match name {
         "bare" => bare(kcp).await,
         "session" => session(kcp, Suite::Checked).await,

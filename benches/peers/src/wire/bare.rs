@@ -58,7 +58,7 @@ impl Peer for Stream {
             rcv_wnd: window,
             snd_queue: 4 * u32::from(window),
             stream: true,
-            ..Config::turbo()
+            ..Config::default()
         };
         Self(Kcp::new(Conv(CONV), &config, port).expect("the configuration is valid"))
     }

@@ -71,7 +71,7 @@ struct Ends {
 
 impl Ends {
     fn new(suite: Suite, by: By) -> Self {
-        let lane = Config { snd_wnd: 1024, rcv_wnd: 1024, stream: by == By::Stream, ..Config::turbo() };
+        let lane = Config { snd_wnd: 1024, rcv_wnd: 1024, snd_queue: 4096, stream: by == By::Stream, ..Config::default() };
         let channel = ChannelConfig::reliable_ordered();
         let channels = if by == By::Channel { vec![channel] } else { Vec::new() };
         let config = SessionConfig {

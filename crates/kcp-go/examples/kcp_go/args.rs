@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::kcp::{Config, Conv};
+use whitewater::kcp::{Config, Conv, Recovery};
 use whitewater_kcp_go::{Config as Wire, Key, Mode, Shards};
 
 pub(crate) const USAGE: &str = "\
@@ -67,7 +67,7 @@ impl Args {
         };
         while let Some(name) = words.next() {
             if name == "--classic" {
-                args.config = args.config.classic();
+                args.config.recovery = Recovery::Classic;
                 continue;
             }
             let value = words.next().ok_or_else(|| format!("{name} needs a value"))?;

@@ -78,7 +78,7 @@ impl Mode {
         Self::new("normal", normal(), Drive::BEAT)
     }
 
-    /// KCP (1, 10, 2, 1), [`Config::turbo`] here: the reference for every comparison.
+    /// KCP (1, 10, 2, 1): the reference for every comparison.
     #[must_use]
     pub fn fast() -> Self {
         Self::new("fast", Config { nodelay: 1, fast_resend: 2, ..normal() }, Drive::BEAT)
@@ -138,7 +138,7 @@ fn normal() -> Config {
         rcv_wnd: WINDOW,
         snd_queue: 1 << 24,
         snd_queue_bytes: 1 << 30,
-        ..Config::default().classic()
+        ..Config::classic()
     }
 }
 

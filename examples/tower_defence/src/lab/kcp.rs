@@ -13,7 +13,7 @@ impl Pipe for OfKcp {
     fn new(guest: usize) -> Self {
         let conv = Conv(u32::try_from(guest).unwrap_or(0));
         // 10 ms, fast resend after 2, no congestion window.
-        let config = Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo().classic() };
+        let config = Config::classic().nodelay(1, 10, 2, true).wndsize(256, 256);
         Self(Kcp::new(conv, &config, DatagramQueue::with_limit(1 << 20)).expect("it is in range"))
     }
 
