@@ -478,3 +478,54 @@ fn hostile_bytes_of_a_payload_are_refused_by_its_checks() {
     assert_eq!(<[u8]>::skip(7, &mut from.clone()), Ok(()));
     assert_eq!(<[u8]>::read(7, &mut from).unwrap(), &[1][..]);
 }
+
+/// Types of serde by postcard.
+#[cfg(feature = "serde")]
+mod serde {
+    use super::*;
+    use ::serde::{Deserialize, Serialize};
+    use whitewater::message::pack::Serde;
+
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    struct Scores {
+        players: Vec<(String, u32)>,
+        best: Option<f32>,
+    }
+
+    const SCORES: Channel<Serde<Scores>> = Channel(PhantomData);
+
+    #[test]
+    fn a_channel_takes_any_type_of_serde() {
+        let scores = Scores { players: vec![("Ada".to_owned(), 7)], best: Some(0.5) };
+        assert_eq!(send(SCORES, &scores), scores);
+        let mut spare = vec![9; 3];
+        assert_eq!(<Serde<Scores>>::to_bytes(&scores, &mut spare).unwrap().len(), 11);
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_are_refused_or_are_a_value(bytes in vec(any::<u8>(), 0..50)) {
+            if let Ok(scores) = <Serde<Scores>>::from_bytes(Bytes::from(bytes.clone())) {
+                prop_assert_eq!(<Serde<Scores>>::check(&bytes), Ok(()));
+                let mut spare = Vec::new();
+                let again = Bytes::copy_from_slice(<Serde<Scores>>::to_bytes(&scores, &mut spare).unwrap());
+                let read = <Serde<Scores>>::from_bytes(again).unwrap();
+                prop_assert_eq!(read.players, scores.players);
+            } else {
+                prop_assert!(<Serde<Scores>>::check(&bytes).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_of_the_type_is_refused_in_a_stream_of_bits() {
+        assert_eq!(<Serde<bool>>::check(&[2]), Err(BitsError::Serde));
+        assert_eq!(<Serde<bool>>::check(&[1, 0]), Err(BitsError::Trailing { left: 8 }));
+        let skip = |byte: u8| {
+            let mut to = BitWriter::new(Vec::new());
+            to.byte_vec(&[byte], 100).unwrap();
+            <Serde<bool>>::skip(100, &mut BitReader::new(&to.finish()))
+        };
+        assert_eq!([skip(1), skip(2)], [Ok(()), Err(BitsError::Serde)]);
+    }
+}

@@ -41,6 +41,9 @@ pub enum BitsError {
     /// Boxes and lists in each other are deeper than [`MAX_DEPTH`](super::pack::MAX_DEPTH).
     #[error("boxes and lists in each other, deeper than {max}")]
     Depth { max: u32 },
+    /// Reading: bytes that are not of the type, by serde. Writing: a value that serde cannot put into bytes.
+    #[error("serde and postcard refuse the value")]
+    Serde,
     /// An item of a list takes no bits, so a length alone would take memory. Give its type a field that can have two values.
     #[error("an item of a list takes no bits")]
     EmptyItem,

@@ -4,6 +4,8 @@
 //! what a type is that they pack.
 
 pub(crate) mod field;
+#[cfg(feature = "serde")]
+mod foreign;
 mod impls;
 mod int;
 mod payload;
@@ -11,6 +13,8 @@ mod reader;
 mod shape;
 mod writer;
 
+#[cfg(feature = "serde")]
+pub use foreign::Serde;
 pub use impls::DEFAULT_MAX_LEN;
 pub use int::Int;
 pub use payload::Payload;
