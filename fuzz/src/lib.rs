@@ -5,6 +5,7 @@ pub mod bits;
 pub mod channel;
 pub mod code;
 pub mod datagram;
+pub mod derive;
 pub mod endpoint;
 pub mod fragment;
 pub mod frames;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     ("packet_read", packet::packet_read),
     ("fragment_reassembly", fragment::fragment_reassembly),
     ("bits_read", bits::bits_read),
+    ("message_unpack", derive::message_unpack),
     ("channel_pair", channel::channel_pair),
     ("dgram_decode", datagram::dgram_decode),
     ("frames_decode", frames::frames_decode),

@@ -4,8 +4,8 @@ use super::input::op;
 #[cfg(feature = "crypto")]
 use super::token;
 use super::{
-    bits, channel, code, datagram, endpoint, fragment, frames, knobs, packet, pair, protection, replay,
-    session,
+    bits, channel, code, datagram, derive, endpoint, fragment, frames, knobs, packet, pair, protection,
+    replay, session,
 };
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -44,6 +44,7 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("packet_read", packet::seeds()),
         ("fragment_reassembly", fragment::seeds()),
         ("bits_read", bits::seeds()),
+        ("message_unpack", derive::seeds()),
         ("channel_pair", channel::seeds()),
         ("server_endpoint", endpoint::seeds()),
         ("client_endpoint", endpoint::seeds()),

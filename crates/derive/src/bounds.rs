@@ -57,9 +57,17 @@ fn once<T>(to: &mut Option<T>, value: T, attribute: &Attribute, rule: &str) -> R
 }
 
 fn int_range(input: ParseStream<'_>) -> Result<(TokenStream, TokenStream)> {
-    let range = range(input, "a range, as in `#[bits(0..=63)]`")?;
+    let (min, max) = range(input, "a range, as in `#[bits(0..=63)]`")?;
     end(input)?;
-    Ok(range)
+    // A cast would round it.
+    let fraction =
+        |token: &TokenTree| token.to_string().contains('.') && matches!(token, TokenTree::Literal(_));
+    match min.clone().into_iter().chain(max.clone()).find(fraction) {
+        Some(token) => {
+            Err(Error::new_spanned(token, "`#[bits]` is for whole numbers; `#[float]` is for others"))
+        }
+        None => Ok((min, max)),
+    }
 }
 
 fn float_range(input: ParseStream<'_>) -> Result<(TokenStream, TokenStream, TokenStream)> {

@@ -41,6 +41,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         impl #of_impl #inside::Message for #name #of_type #where_clause {
             const SHAPE: u64 = #shape;
 
+            #[inline]
             fn pack(
                 &self,
                 to: &mut #inside::BitWriter,
@@ -49,6 +50,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 ::core::result::Result::Ok(())
             }
 
+            #[inline]
             fn unpack(
                 from: &mut #inside::BitReader<'_>,
             ) -> ::core::result::Result<Self, #inside::BitsError> {
@@ -200,6 +202,7 @@ mod tests {
             ("struct A(#[bits(0..3)] u8);", "write `..=`: the range contains both of its ends"),
             ("struct A(#[bits(3)] u8);", "expected a range, as in `#[bits(0..=63)]`"),
             ("struct A(#[bits(0..=3, 1)] u8);", "nothing else belongs here"),
+            ("struct A(#[bits(0..=1.5)] u8);", "`#[bits]` is for whole numbers; `#[float]` is for others"),
             ("struct A(#[bits(0..=3)] #[bits(0..=4)] u8);", "one `#[bits]` or `#[float]` a field"),
             ("struct A(#[max_len()] String);", "expected a length, as in `#[max_len(200)]`"),
         ] {

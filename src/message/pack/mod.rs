@@ -1,7 +1,7 @@
 //! Messages as bits: which fields a type has, within which bounds.
 //!
-//! [`BitWriter`] packs fields into bytes, [`BitReader`] takes them out again and refuses whatever is out of bounds. [`Message`] is
-//! what a type is that they pack.
+//! [`Message`] is the trait of such a type: derive it. [`BitWriter`] packs its fields into bytes, [`BitReader`] takes them out again and
+//! refuses whatever is out of bounds.
 
 pub(crate) mod field;
 #[cfg(feature = "serde")]
@@ -10,6 +10,8 @@ mod impls;
 mod int;
 mod payload;
 mod reader;
+#[cfg(doctest)]
+mod refused;
 mod shape;
 mod writer;
 
@@ -26,45 +28,34 @@ pub use writer::BitWriter;
 use super::error::BitsError;
 use std::ops::RangeInclusive;
 
-/// A type that is sent as bits.
-///
-/// What [`unpack`](Self::unpack) reads has to be what [`pack`](Self::pack) wrote, bit by bit, and what it reads from hostile bytes
-/// has to be a value or an error. Take memory only for what is there, and read types that can contain themselves by
-/// [`BitReader::nested`].
+/// A type that is sent as bits. Derive it.
 ///
 /// ```
 /// use whitewater::message::BitsError;
-/// use whitewater::message::pack::{BitReader, BitWriter, Message, shape};
+/// use whitewater::message::pack::{BitReader, BitWriter, Message};
 ///
-/// #[derive(Debug, PartialEq)]
+/// #[derive(Debug, Message, PartialEq)]
 /// struct Turret {
+///     #[bits(0..=31)]
 ///     column: u8,
+///     #[float(0.0..=360.0, 0.5)]
 ///     angle: f32,
+///     #[max_len(15)]
 ///     name: Option<String>,
+///     target: Target,
 /// }
 ///
-/// impl Message for Turret {
-///     const SHAPE: u64 = shape("Turret: 0..=31, 0..=360 by 0.5", &[<Option<String>>::SHAPE]);
-///
-///     fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
-///         to.int(self.column, 0..=31)?;
-///         to.float(self.angle, 0.0..=360.0, 0.5)?;
-///         self.name.pack(to)
-///     }
-///
-///     fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
-///         Ok(Self {
-///             column: from.int(0..=31)?,
-///             angle: from.float(0.0..=360.0, 0.5)?,
-///             name: Message::unpack(from)?,
-///         })
-///     }
+/// #[derive(Debug, Message, PartialEq)]
+/// enum Target {
+///     None,
+///     Player(u16),
+///     Place { x: u8, y: u8 },
 /// }
 ///
-/// let turret = Turret { column: 3, angle: 90.0, name: None };
+/// let turret = Turret { column: 3, angle: 90.0, name: None, target: Target::Player(7) };
 /// let mut writer = BitWriter::new(Vec::new());
 /// turret.pack(&mut writer)?;
-/// assert_eq!(writer.bits(), 5 + 10 + 1);
+/// assert_eq!(writer.bits(), 5 + 10 + 1 + (2 + 16)); // 5 bytes
 ///
 /// let bytes = writer.finish();
 /// let mut reader = BitReader::new(&bytes);
@@ -72,9 +63,64 @@ use std::ops::RangeInclusive;
 /// reader.finish()?;
 /// # Ok::<(), BitsError>(())
 /// ```
+///
+/// # What a field takes
+///
+/// | type | bits |
+/// |---|---|
+/// | `bool` | 1 |
+/// | integers, `f32`, `f64` | all that they have; `usize` and `isize` 64 |
+/// | `#[bits(0..=63)]` on an integer up to 64 bits | as many as the range takes: 6. A value outside is an error at both ends |
+/// | `#[float(-512.0..=512.0, 0.01)]` on `f32` | as many as it takes to number values at most 0.01 apart: 17. What arrives is the nearest one |
+/// | `String`, `Vec` | the length, in 16 bits, and the bytes or items. At most [`DEFAULT_MAX_LEN`] |
+/// | `#[max_len(200)]` on these | the length, in as few bits as the maximum takes: 8, and the bytes or items |
+/// | `Option` | 1, and the value if there is one |
+/// | arrays, tuples of up to 4, `Box`, derived structs | what is in them |
+/// | derived enums | the number of the variant, in as few bits as their count takes, and its fields |
+///
+/// `bits` and `float` on a `Vec` are about its items, and all attributes go through `Option`, arrays and `Box`. `max_len(10, 32)` is
+/// about a list of lists or strings: 10 of them, 32 in each. Bounds are constant expressions. Type parameters have to be messages.
+///
+/// # Changes
+///
+/// A message has no room for what another version of the type has in addition: both ends need the same type, and
+/// [`SHAPE`](Self::SHAPE) tells them apart. Names of fields and variants are part of it. They take no bits, but `x, y` read as `y, x`
+/// has the same bits and is wrong all the same, and a new name looks like that. Names of types are not part of it.
+///
+/// # By hand
+///
+/// What [`unpack`](Self::unpack) reads has to be what [`pack`](Self::pack) wrote, bit by bit, and from hostile bytes it has to make a
+/// value or an error. Take memory only for what is there. Pack and unpack what can contain its own type by [`BitReader::nested`]
+/// and [`BitWriter::nested`], as `Box` and `Vec` do.
+///
+/// ```
+/// use whitewater::message::BitsError;
+/// use whitewater::message::pack::{BitReader, BitWriter, Message, shape};
+///
+/// /// Minutes and seconds.
+/// struct Clock(u16);
+///
+/// impl Message for Clock {
+///     const SHAPE: u64 = shape("clock: minutes in 0..=59, seconds in 0..=59", &[]);
+///
+///     fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+///         to.int(self.0 / 60, 0..=59)?;
+///         to.int(self.0 % 60, 0..=59)
+///     }
+///
+///     fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+///         Ok(Self(60 * from.int(0..=59)? + from.int(0..=59)?))
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message",
+    label = "not a message",
+    note = "derive it: `#[derive(Message)]`; or implement `Message` by hand"
+)]
 pub trait Message: Sized {
-    /// What the bits mean: the kinds of the fields in their order, their ranges and maxima. Types whose bits differ have different
-    /// ones, but for chance. Both ends of a session compare them. Make one with [`shape`].
+    /// What the bits mean, as a hash: names, kinds, ranges and maxima of the fields in their order. Types whose bits mean something
+    /// else have another one, but for chance. Make one with [`shape`].
     const SHAPE: u64;
 
     /// Writes the fields.
