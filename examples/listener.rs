@@ -24,12 +24,12 @@ fn main() -> io::Result<()> {
     let mut closed = 0;
     while closed < clients.len() {
         listener.poll(None)?;
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             println!("{event:?}");
             match event {
                 PeerEvent::Readable(id) => {
                     while let Some(peer) = listener.peer(id)
-                        && let Ok(len) = peer.recv(&mut message)
+                        && let Ok(len) = peer.recv_into(&mut message)
                     {
                         if peer.send(&message[..len]).is_err() {
                             listener.close(id); // it sends and does not read
@@ -49,8 +49,8 @@ fn client(to: SocketAddr, conv: Conv) -> io::Result<()> {
     let mut socket = kcp::Socket::connect(to, conv, &Config::default())?;
     let mut buf = [0; 64];
     for round in 1..=3 {
-        socket.send(format!("message {round} of client {conv}").as_bytes())?;
-        let len = socket.recv(&mut buf)?;
+        socket.send_blocking(format!("message {round} of client {conv}").as_bytes())?;
+        let len = socket.recv_blocking(&mut buf)?;
         println!("    {}", String::from_utf8_lossy(&buf[..len]));
     }
     socket.drain(Duration::from_secs(1))

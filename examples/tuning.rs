@@ -199,7 +199,7 @@ impl Figures {
             if bob.next() == Some(now) {
                 bob.step(now, &mut alice)?;
             }
-            while let Ok(len) = bob.kcp.recv(&mut buf) {
+            while let Ok(len) = bob.kcp.recv_into(&mut buf) {
                 let whole = received / load.size..(received + len) / load.size;
                 self.latencies.extend(sent.get(whole).unwrap_or_default().iter().map(|at| now.since(*at)));
                 received += len;

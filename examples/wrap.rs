@@ -30,10 +30,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let now = Time::ZERO + start.elapsed();
             drive(&mut a, &alice, now)?;
             drive(&mut b, &bob, now)?;
-            if let Ok(len) = b.recv(&mut buf) {
+            if let Ok(len) = b.recv_into(&mut buf) {
                 b.send(&buf[..len])?;
             }
-            if let Ok(len) = a.recv(&mut buf) {
+            if let Ok(len) = a.recv_into(&mut buf) {
                 break String::from_utf8_lossy(&buf[..len]).into_owned();
             }
             thread::sleep(Duration::from_millis(1)); // or until `check` says

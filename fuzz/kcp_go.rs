@@ -151,7 +151,7 @@ impl World {
     fn receive(&mut self) {
         let mut buf = [0; 4096];
         while let Some(peer) = self.accepted.and_then(|id| self.server.peer(id))
-            && let Ok(len) = peer.recv(&mut buf)
+            && let Ok(len) = peer.recv_into(&mut buf)
         {
             if !self.has_lies {
                 assert_eq!(

@@ -53,7 +53,7 @@ use std::net::SocketAddr;
 ///     drive(&mut bob, now, a, &mut there, &mut back);
 ///     now = next.ok_or("it waits for an answer")?;
 /// }
-/// assert_eq!(bob.kcp_mut().recv_bytes().ok_or("nothing")?, "over a channel of my own");
+/// assert_eq!(bob.kcp_mut().recv().ok_or("nothing")?, "over a channel of my own");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Machine {

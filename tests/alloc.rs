@@ -60,7 +60,7 @@ impl Flow {
             count(&mut || alice.input(*now, datagram).unwrap());
         }
         count(&mut || {
-            while bob.recv(buf).is_ok() {
+            while bob.recv_into(buf).is_ok() {
                 *received += 1;
             }
             while alice.send(message).is_ok() {}
@@ -93,9 +93,9 @@ fn grown(config: &Config, len: usize) -> Kcp<DatagramQueue> {
     };
     fill(&mut bob, wnd - 1);
     (0..wnd - 1).for_each(|sn| fill(&mut bob, sn));
-    (0..wnd - 1).for_each(|_| drop(bob.recv_bytes().unwrap()));
+    (0..wnd - 1).for_each(|_| drop(bob.recv().unwrap()));
     (wnd..3 * wnd).for_each(|sn| fill(&mut bob, sn));
-    while bob.recv_bytes().is_some() {}
+    while bob.recv().is_some() {}
     bob.flush(Time::ZERO);
     common::drain(&mut bob);
     bob
@@ -243,7 +243,7 @@ fn a_used_session_owns_no_heap_after_shrink() {
                 let push = Raw { una: bob.stats().snd_nxt.0, ..Raw::push(sn, &vec![1; len.min(1400)]) };
                 bob.input_bytes(now, &push.bytes().into()).unwrap();
                 bob.input(now, &push.bytes()).unwrap();
-                while bob.recv_bytes().is_some() {}
+                while bob.recv().is_some() {}
             }
             bob.update(now);
             assert!(bob.is_idle());
@@ -268,10 +268,10 @@ fn shrink_keeps_everything_that_is_needed() {
     let stats = kcp.stats();
     kcp.shrink();
     assert_eq!((kcp.stats(), kcp.wait_snd(), kcp.is_idle()), (stats, 4, false));
-    assert_eq!(kcp.recv_bytes().unwrap(), numbered(9, 300));
+    assert_eq!(kcp.recv().unwrap(), numbered(9, 300));
     kcp.shrink();
     kcp.input(Time::ZERO, &Raw::push(1, &numbered(8, 300)).bytes()).unwrap();
-    assert_eq!([(); 2].map(|()| kcp.recv_bytes().unwrap()), [numbered(8, 300), numbered(9, 300)]);
+    assert_eq!([(); 2].map(|()| kcp.recv().unwrap()), [numbered(8, 300), numbered(9, 300)]);
 }
 
 /// Heap bytes of a session with this many segments in flight, a full window.

@@ -23,7 +23,7 @@ fn filled(config: &Config, count: usize) -> Kcp<DatagramQueue> {
 #[test]
 fn every_queue_has_a_limit() {
     let config = Config { snd_queue: 10, snd_queue_bytes: 2000, ..configs::classic_turbo() };
-    let full = |segments, bytes| Err(kcp::SendError::QueueFull { segments, bytes });
+    let full = |segments, bytes| Err(kcp::SendError::Full { segments, bytes });
 
     let mut by_segments = filled(&config, 10);
     assert_eq!(by_segments.send(b"one more"), full(10, 10));
@@ -67,7 +67,7 @@ fn a_refused_message_leaves_nothing_behind() {
             assert!(
                 matches!(
                     alice.send(&message),
-                    Err(kcp::SendError::QueueFull { .. } | kcp::SendError::TooLong { .. })
+                    Err(kcp::SendError::Full { .. } | kcp::SendError::TooLong { .. })
                 ),
                 "{len}"
             );
@@ -86,7 +86,7 @@ fn a_refused_message_leaves_nothing_behind() {
 fn a_message_is_accepted_whole_or_not_at_all() {
     let config = Config { mtu: 50, snd_queue: 10, ..configs::classic_turbo() };
     let mut alice = filled(&config, 6);
-    assert_eq!(alice.send(&[0; 4 * 26 + 1]), Err(kcp::SendError::QueueFull { segments: 6, bytes: 6 }));
+    assert_eq!(alice.send(&[0; 4 * 26 + 1]), Err(kcp::SendError::Full { segments: 6, bytes: 6 }));
     assert_eq!((alice.send(&[0; 4 * 26]), alice.wait_snd()), (Ok(104), 10));
 }
 
@@ -94,7 +94,7 @@ fn a_message_is_accepted_whole_or_not_at_all() {
 fn segments_in_flight_do_not_count_and_the_queue_drains_as_the_window_moves() {
     let config = Config { snd_queue: 10, snd_wnd: 4, ..configs::classic_turbo() };
     let mut alice = filled(&config, 10);
-    let full = Err(kcp::SendError::QueueFull { segments: 10, bytes: 10 });
+    let full = Err(kcp::SendError::Full { segments: 10, bytes: 10 });
     assert_eq!(alice.send(b"x"), full);
     assert_eq!(flushed(&mut alice, 0).len(), 4);
     for _ in 0..4 {
@@ -115,9 +115,9 @@ fn a_stream_may_top_up_a_segment_of_a_full_queue() {
     let config = Config { mtu: 50, snd_queue: 2, stream: true, ..configs::classic_turbo() };
     let mut alice = kcp(&config);
     assert_eq!(alice.send(&[1; 26 + 20]), Ok(46));
-    assert_eq!(alice.send(&[2; 7]), Err(kcp::SendError::QueueFull { segments: 2, bytes: 46 }));
+    assert_eq!(alice.send(&[2; 7]), Err(kcp::SendError::Full { segments: 2, bytes: 46 }));
     assert_eq!((alice.send(&[2; 6]), alice.wait_snd()), (Ok(6), 2));
-    assert_eq!(alice.send(&[3; 1]), Err(kcp::SendError::QueueFull { segments: 2, bytes: 52 }));
+    assert_eq!(alice.send(&[3; 1]), Err(kcp::SendError::Full { segments: 2, bytes: 52 }));
 }
 
 #[test]
@@ -126,13 +126,13 @@ fn an_end_is_an_empty_message_even_in_a_stream_and_takes_a_segment() {
         let config = Config { snd_queue: 2, stream, ..configs::classic_turbo() };
         let (mut alice, mut bob) = (filled(&config, 1), kcp(&config));
         assert_eq!(alice.send_end(), Ok(()));
-        assert_eq!(alice.send_end(), Err(kcp::SendError::QueueFull { segments: 2, bytes: 1 }));
+        assert_eq!(alice.send_end(), Err(kcp::SendError::Full { segments: 2, bytes: 1 }));
         for datagram in flushed(&mut alice, 0) {
             bob.input(Time::ZERO, &datagram.bytes()).unwrap();
         }
         let mut buf = [0; 8];
-        assert_eq!([bob.recv(&mut buf), bob.recv(&mut buf)], [Ok(1), Ok(0)], "stream: {stream}");
-        assert!(bob.recv(&mut buf).is_err());
+        assert_eq!([bob.recv_into(&mut buf), bob.recv_into(&mut buf)], [Ok(1), Ok(0)], "stream: {stream}");
+        assert!(bob.recv_into(&mut buf).is_err());
     }
 }
 
@@ -161,7 +161,7 @@ fn a_sender_that_waits_when_the_queue_is_full_gets_everything_through() {
             match pair.alice.send(numbered(number, number % 700)) {
                 Ok(_) => number += 1,
                 Err(error) => {
-                    assert!(matches!(error, kcp::SendError::QueueFull { .. }), "{error}");
+                    assert!(matches!(error, kcp::SendError::Full { .. }), "{error}");
                     refused += 1;
                     pair.run_for(Duration::from_millis(5));
                 }

@@ -80,15 +80,15 @@ fn a_message_of_a_large_segment_is_part_of_its_datagram() {
         let datagram = Bytes::from(Raw::push(sn, &message).bytes());
         bob.input_bytes(Time::ZERO, &datagram).unwrap();
         if sn != 2 {
-            let received = bob.recv_bytes().unwrap();
+            let received = bob.recv().unwrap();
             if sn == 0 {
                 assert_eq!(received.as_ptr(), datagram[24..].as_ptr());
             }
             assert_eq!(received, message);
         }
     }
-    assert_eq!(bob.recv_bytes().as_deref(), Some(&message[..]), "parked, and not lost");
-    assert_eq!(bob.recv_bytes(), None);
+    assert_eq!(bob.recv().as_deref(), Some(&message[..]), "parked, and not lost");
+    assert_eq!(bob.recv(), None);
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn a_datagram_is_kept_as_long_as_its_large_messages_and_no_longer() {
     let datagram = Bytes::from(two);
     bob.input_bytes(Time::ZERO, &datagram).unwrap();
     assert!(!datagram.is_unique());
-    let first = bob.recv_bytes().unwrap();
+    let first = bob.recv().unwrap();
     drop(first);
     assert!(!datagram.is_unique(), "the second message shares it as well");
     let mut buf = [0; 600];
-    assert_eq!((bob.recv(&mut buf), buf.to_vec()), (Ok(600), numbered(2, 600)));
+    assert_eq!((bob.recv_into(&mut buf), buf.to_vec()), (Ok(600), numbered(2, 600)));
     assert!(datagram.is_unique());
 }
 
@@ -115,8 +115,8 @@ fn small_payloads_and_parts_are_copied_so_that_no_datagram_is_kept() {
     let part = Bytes::from(Raw::datagram(&[Raw::push(1, &numbered(2, 300)), filler]));
     bob.input_bytes(Time::ZERO, &part).unwrap();
     assert!(small.is_unique() && part.is_unique());
-    assert_eq!(bob.recv_bytes().unwrap(), numbered(1, 255));
-    assert_eq!(bob.recv_bytes().unwrap(), numbered(2, 300));
+    assert_eq!(bob.recv().unwrap(), numbered(1, 255));
+    assert_eq!(bob.recv().unwrap(), numbered(2, 300));
 }
 
 #[test]

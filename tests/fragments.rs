@@ -101,8 +101,8 @@ fn an_empty_message_is_a_message_and_costs_a_header() {
     pair.bob.reads = false;
     pair.send(Vec::new());
     pair.run_for(Duration::from_secs(1));
-    assert_eq!((pair.bob.kcp.peek_size(), pair.bob.kcp.recv(&mut [])), (Some(0), Ok(0)));
-    assert_eq!(pair.bob.kcp.recv(&mut []), Err(RecvError::NoMessage));
+    assert_eq!((pair.bob.kcp.peek_size(), pair.bob.kcp.recv_into(&mut [])), (Some(0), Ok(0)));
+    assert_eq!(pair.bob.kcp.recv_into(&mut []), Err(RecvError::NoMessage));
 }
 
 #[test]
@@ -114,19 +114,19 @@ fn an_incomplete_message_is_no_message() {
     assert_eq!(fragments.len(), 4);
     let mut buf = [0; 100];
     for arrives in [1, 0, 3, 2] {
-        assert_eq!((bob.peek_size(), bob.recv_bytes()), (None, None));
-        assert_eq!(bob.recv(&mut buf), Err(RecvError::NoMessage));
+        assert_eq!((bob.peek_size(), bob.recv()), (None, None));
+        assert_eq!(bob.recv_into(&mut buf), Err(RecvError::NoMessage));
         assert_eq!(bob.peek(&mut buf), Err(RecvError::NoMessage));
         bob.input(Time::ZERO, &fragments[arrives].bytes()).unwrap();
     }
     assert_eq!(bob.peek_size(), Some(100));
     let too_small = RecvError::BufferTooSmall { have: 99, need: 100 };
-    assert_eq!(bob.recv(&mut buf[..99]), Err(too_small));
+    assert_eq!(bob.recv_into(&mut buf[..99]), Err(too_small));
     assert_eq!(bob.peek(&mut buf[..99]), Err(too_small));
     assert_eq!((bob.peek(&mut buf), buf.to_vec()), (Ok(100), message.clone()));
     buf.fill(0);
-    assert_eq!((bob.recv(&mut buf), buf.to_vec()), (Ok(100), message));
-    assert_eq!(bob.recv(&mut buf), Err(RecvError::NoMessage));
+    assert_eq!((bob.recv_into(&mut buf), buf.to_vec()), (Ok(100), message));
+    assert_eq!(bob.recv_into(&mut buf), Err(RecvError::NoMessage));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_sender_that_retries_the_refused_bytes_streams_everything() {
             let end = data.len().min(at + 500);
             match pair.alice.send(data[at..end].to_vec()) {
                 Ok(taken) => at += taken,
-                Err(error) => assert!(matches!(error, kcp::SendError::QueueFull { .. }), "{error}"),
+                Err(error) => assert!(matches!(error, kcp::SendError::Full { .. }), "{error}"),
             }
             pair.run_for(Duration::from_millis(3));
         }

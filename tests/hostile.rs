@@ -63,7 +63,7 @@ fn future(kcp: &mut Kcp<DatagramQueue>) -> (Vec<Vec<u8>>, Vec<Option<bytes::Byte
         kcp.update(NOW + Duration::from_millis(wait));
         kcp.flush(NOW + Duration::from_millis(wait));
     }
-    let read = (0..3).map(|_| kcp.recv_bytes()).collect();
+    let read = (0..3).map(|_| kcp.recv()).collect();
     (drain(kcp), read, state(kcp).0)
 }
 
@@ -290,13 +290,13 @@ fn a_fragment_beyond_the_window_is_refused() {
         assert_eq!(bob.input(NOW, &poison.bytes()), Err(InputError::Fragment { frg, rcv_wnd }));
         assert_eq!(bob.stats().rejected.fragment, 1);
         bob.input(NOW, &Raw::push(0, b"whole").bytes()).unwrap();
-        assert_eq!(bob.recv_bytes().as_deref(), Some(&b"whole"[..]));
+        assert_eq!(bob.recv().as_deref(), Some(&b"whole"[..]));
     }
     let mut bob = kcp(&Config { rcv_wnd: 256, ..configs::classic_turbo() });
     for sn in 0..=255 {
         bob.input(NOW, &Raw { frg: u8::try_from(255 - sn).unwrap(), ..Raw::push(sn, b"x") }.bytes()).unwrap();
     }
-    assert_eq!(bob.recv_bytes(), Some(vec![b'x'; 256].into()), "as large as the window may be");
+    assert_eq!(bob.recv(), Some(vec![b'x'; 256].into()), "as large as the window may be");
     assert_eq!(
         refused(&Raw { frg: 128, ..Raw::push(0, b"") }.bytes()).map(|_| ()),
         Some(()),
@@ -341,7 +341,7 @@ fn a_message_is_never_merged_from_two_or_truncated() {
     {
         bob.input(NOW, &Raw { frg, ..Raw::push(sn, data.as_bytes()) }.bytes()).unwrap();
     }
-    let received: Vec<_> = std::iter::from_fn(|| bob.recv_bytes()).collect();
+    let received: Vec<_> = std::iter::from_fn(|| bob.recv()).collect();
     assert_eq!(received, ["one end", "abc"]);
 }
 
@@ -362,7 +362,7 @@ fn the_ack_list_is_bounded() {
         let mut bob = kcp(&Config { rcv_wnd, ..configs::classic_turbo() });
         for sn in 0..100 {
             bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
-            bob.recv_bytes().unwrap();
+            bob.recv().unwrap();
         }
         bob.input(NOW, &Raw::push(120, b"parked").bytes()).unwrap();
         drain(&mut bob);
@@ -398,7 +398,7 @@ fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
     for sn in 0..256 {
         bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
         if sn % 100 == 99 {
-            while bob.recv_bytes().is_some() {}
+            while bob.recv().is_some() {}
         }
     }
     let sent = flushed(&mut bob, 5_000_100);
@@ -411,7 +411,7 @@ fn without_a_flush_at_most_two_windows_of_acknowledgements_pile_up() {
     let mut bob = kcp(&configs::classic_turbo());
     for sn in 0..1000 {
         bob.input(NOW, &Raw::push(sn, b"next").bytes()).unwrap();
-        bob.recv_bytes().unwrap();
+        bob.recv().unwrap();
     }
     assert_eq!(bob.stats().rejected.ack_overflow, 1000 - 256);
     assert!(numbers(&flushed(&mut bob, 5_000_100), Command::Ack).into_iter().eq(0..256));
@@ -438,7 +438,7 @@ fn the_receiver_holds_at_most_two_windows_of_segments() {
             assert!(stats.rcv_queue <= rcv_wnd.into() && stats.rcv_buf <= rcv_wnd.into(), "{stats:?}");
         }
         assert_eq!(bob.stats().rcv_queue, u32::from(rcv_wnd));
-        let received = std::iter::from_fn(|| bob.recv_bytes()).count();
+        let received = std::iter::from_fn(|| bob.recv()).count();
         assert!((usize::from(rcv_wnd)..=2 * usize::from(rcv_wnd)).contains(&received), "{received}");
     }
 }
@@ -449,7 +449,7 @@ fn of_segments_with_the_same_number_the_first_counts() {
     for (sn, data) in [(1, "second"), (1, "forged"), (0, "first"), (0, "forged"), (1, "forged")] {
         bob.input(NOW, &Raw::push(sn, data.as_bytes()).bytes()).unwrap();
     }
-    let received: Vec<_> = std::iter::from_fn(|| bob.recv_bytes()).collect();
+    let received: Vec<_> = std::iter::from_fn(|| bob.recv()).collect();
     assert_eq!((received, bob.stats().duplicates), (vec!["first".into(), "second".into()], 3));
 }
 

@@ -103,7 +103,7 @@ impl Match {
     }
 
     fn read(&mut self) {
-        while let Some(message) = self.ours.recv_bytes() {
+        while let Some(message) = self.ours.recv() {
             self.at_ours.push(message.to_vec());
         }
         while let Ok(len) = self.theirs.peeksize() {

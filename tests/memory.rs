@@ -42,7 +42,7 @@ impl Victim {
     }
 
     fn read(&mut self, count: u32) {
-        (0..count).for_each(|_| drop(self.bob.recv_bytes().unwrap()));
+        (0..count).for_each(|_| drop(self.bob.recv().unwrap()));
     }
 }
 
@@ -85,7 +85,7 @@ const ATTACKS: [(&str, Attack); 8] = [
             victim.fill(start..start + wnd - 1);
             victim.read(wnd - 1);
             victim.fill((start + wnd..start + 4 * wnd).rev());
-            while victim.bob.recv_bytes().is_some() {}
+            while victim.bob.recv().is_some() {}
         }
     }),
     ("each second one", |victim, wnd| {
@@ -179,7 +179,7 @@ fn rejected_datagrams_allocate_nothing() {
         }
         errors += usize::from(alice.send(&[0; 1000]).is_err());
         errors += usize::from(alice.send(&[0; 1 << 18]).is_err());
-        errors += usize::from(alice.recv(&mut [0; 10]).is_err());
+        errors += usize::from(alice.recv_into(&mut [0; 10]).is_err());
     });
     assert_eq!((errors, info.count_total), (bad.len() + 3, 0));
 }
@@ -211,7 +211,7 @@ fn occasional_shared_payloads_cost_no_more_than_others() {
             let len = if shares { 1000 } else { 10 };
             let datagram = Raw::push(sn, &message[..len]).bytes();
             bob.input_bytes(Time::ZERO, &datagram.into()).unwrap();
-            assert_eq!(bob.recv_bytes().map(|message| message.len()), Some(len));
+            assert_eq!(bob.recv().map(|message| message.len()), Some(len));
             alice.send_bytes(Bytes::copy_from_slice(&message[..len])).unwrap();
             alice.flush(Time::ZERO);
             common::drain(&mut alice);

@@ -35,7 +35,7 @@ fn a_smaller_mtu_keeps_queued_segments_whole() {
     for datagram in &datagrams {
         bob.input(Time::ZERO, datagram).unwrap();
     }
-    let received: Vec<_> = std::iter::from_fn(|| bob.recv_bytes()).collect();
+    let received: Vec<_> = std::iter::from_fn(|| bob.recv()).collect();
     assert_eq!(received, messages);
 }
 
@@ -134,7 +134,7 @@ fn a_datagram_above_rcv_mtu_is_rejected_and_one_of_exactly_rcv_mtu_is_not() {
     bob.configure(&Config { rcv_mtu: 65_507, ..config }).unwrap();
     let large = Raw::push(1, &numbered(1, 65_483)).bytes();
     assert_eq!(bob.input(Time::ZERO, &large), Ok(()));
-    assert_eq!((bob.recv_bytes().map(|message| message.len()), bob.peek_size()), (Some(1376), Some(65_483)));
+    assert_eq!((bob.recv().map(|message| message.len()), bob.peek_size()), (Some(1376), Some(65_483)));
 }
 
 #[test]

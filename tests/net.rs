@@ -43,11 +43,11 @@ fn serve(listener: &mut kcp::Listener, mut done: impl FnMut(&kcp::Listener, Opti
     loop {
         assert!(start.elapsed() < PATIENCE, "{:?}", listener.stats());
         listener.poll(Some(Duration::from_millis(5))).unwrap();
-        let event = listener.next_event();
+        let event = listener.poll_event();
         if let Some(PeerEvent::Readable(id)) = event
             && let Some(peer) = listener.peer(id)
         {
-            while let Ok(len) = peer.recv(&mut message) {
+            while let Ok(len) = peer.recv_into(&mut message) {
                 peer.send(&message[..len]).unwrap();
             }
         }
@@ -70,8 +70,8 @@ fn messages_of_every_size_are_echoed() {
         let mut buf = vec![0; 1 << 16];
         for len in [0, 1, 100, 1376, 1377, 5000, 60_000] {
             let message: Vec<u8> = (0..len).map(|at| (at * 31 + len) as u8).collect();
-            assert_eq!(socket.send(&message).unwrap(), len);
-            assert_eq!(socket.recv(&mut buf).unwrap(), len);
+            assert_eq!(socket.send_blocking(&message).unwrap(), len);
+            assert_eq!(socket.recv_blocking(&mut buf).unwrap(), len);
             assert!(buf[..len] == message);
         }
         socket.drain(PATIENCE).unwrap();
@@ -96,16 +96,16 @@ fn a_registered_ipv4_peer_is_served_from_a_dual_stack_socket() {
         let mut socket = kcp::Socket::connect(to, Conv(7), &kcp).unwrap();
         let from = socket.local_addr().unwrap();
         let id = listener.register(from, Conv(7)).unwrap();
-        socket.try_send(b"ping").unwrap();
+        socket.send(b"ping").unwrap();
         socket.flush();
         assert!(listener.poll(Some(PATIENCE)).unwrap(), "{to}: {:?}", listener.stats());
-        assert_eq!(listener.next_event(), Some(PeerEvent::Readable(id)));
+        assert_eq!(listener.poll_event(), Some(PeerEvent::Readable(id)));
         let peer = listener.peer(id).unwrap();
-        assert_eq!((peer.address(), peer.recv(&mut buf)), (from, Ok(4)));
+        assert_eq!((peer.peer_addr(), peer.recv_into(&mut buf)), (from, Ok(4)));
         peer.send(b"pong, the last word").unwrap();
         assert!(listener.close(id));
         socket.set_read_timeout(Some(PATIENCE));
-        assert_eq!(socket.recv(&mut buf).unwrap(), 19);
+        assert_eq!(socket.recv_blocking(&mut buf).unwrap(), 19);
         assert_eq!(listener.socket_stats(), SocketStats::default());
     }
 }
@@ -120,8 +120,8 @@ fn sessions_of_one_address_do_not_mix() {
                 let mut socket = connect(to, conv);
                 let mut buf = [0; 16];
                 for round in 0..20u32 {
-                    socket.send(&(conv * 1000 + round).to_le_bytes()).unwrap();
-                    let len = socket.recv(&mut buf).unwrap();
+                    socket.send_blocking(&(conv * 1000 + round).to_le_bytes()).unwrap();
+                    let len = socket.recv_blocking(&mut buf).unwrap();
                     assert_eq!(buf[..len], (conv * 1000 + round).to_le_bytes());
                 }
             })
@@ -151,7 +151,7 @@ fn stream_through_a_full_queue(config: Config) {
         socket.set_write_timeout(Some(PATIENCE));
         let mut rest = &sent[..];
         while !rest.is_empty() {
-            let len = socket.send(&rest[..rest.len().min(4000)]).unwrap();
+            let len = socket.send_blocking(&rest[..rest.len().min(4000)]).unwrap();
             rest = &rest[len..];
         }
         socket.drain(PATIENCE).unwrap();
@@ -159,9 +159,9 @@ fn stream_through_a_full_queue(config: Config) {
     let (mut received, mut buf) = (Vec::new(), [0; 2000]);
     while received.len() < data.len() {
         assert!(listener.poll(Some(PATIENCE)).unwrap());
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             let PeerEvent::Readable(id) = event else { continue };
-            while let Ok(len) = listener.peer(id).unwrap().recv(&mut buf) {
+            while let Ok(len) = listener.peer(id).unwrap().recv_into(&mut buf) {
                 received.extend_from_slice(&buf[..len]);
             }
         }
@@ -263,9 +263,9 @@ fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
                 }
                 assert!(start.elapsed() < PATIENCE, "no repairs: {stats:?}");
                 let message = |number: usize| vec![number as u8; 1 + number * 97];
-                (0..20).for_each(|number| assert!(socket.send(&message(number)).is_ok()));
+                (0..20).for_each(|number| assert!(socket.send_blocking(&message(number)).is_ok()));
                 for number in 0..20 {
-                    let len = socket.recv(&mut buf).unwrap();
+                    let len = socket.recv_blocking(&mut buf).unwrap();
                     assert!(buf[..len] == message(number), "message {number} of round {round}");
                 }
             }
@@ -299,11 +299,11 @@ fn an_unconnected_socket_only_hears_its_peer() {
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
     let mut socket =
-        kcp::Socket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &configs::classic_turbo())
+        kcp::Socket::from_socket(own, listener.local_addr().unwrap(), Conv(1), &configs::classic_turbo())
             .unwrap();
     let peer = thread::spawn(move || {
-        socket.send(b"to the listener").unwrap();
-        let len = socket.recv(&mut [0; 16]).unwrap();
+        socket.send_blocking(b"to the listener").unwrap();
+        let len = socket.recv_blocking(&mut [0; 16]).unwrap();
         assert_eq!((len, socket.socket_stats().strangers), (15, 1));
     });
     serve(&mut listener, |_, _| peer.is_finished());
@@ -315,7 +315,7 @@ fn a_full_listener_keeps_serving_its_peers() {
     let mut listener = listener(kcp::PeersConfig { max_peers: 2, ..kcp::PeersConfig::open() });
     let mut sockets: Vec<_> = (0..4).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
-        socket.try_send(b"let me in").unwrap();
+        socket.send(b"let me in").unwrap();
         socket.flush();
     }
     serve(&mut listener, |listener, _| listener.stats().refused_full >= 2);
@@ -328,7 +328,7 @@ fn one_address_gets_only_its_share() {
     let mut listener = listener(limits);
     let mut sockets: Vec<_> = (0..5).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
-        socket.try_send(b"let me in").unwrap();
+        socket.send(b"let me in").unwrap();
         socket.flush();
     }
     serve(&mut listener, |listener, _| listener.stats().refused_per_address >= 2);
@@ -340,7 +340,7 @@ fn a_silent_session_times_out_and_its_peer_may_come_back() {
     let limits = kcp::PeersConfig { idle_timeout: Duration::from_millis(100), ..kcp::PeersConfig::open() };
     let mut listener = listener(limits);
     let mut socket = client(&listener, 1);
-    socket.try_send(b"then nothing").unwrap();
+    socket.send(b"then nothing").unwrap();
     socket.flush();
     let mut closed = Vec::new();
     serve(&mut listener, |_, event| {
@@ -352,7 +352,7 @@ fn a_silent_session_times_out_and_its_peer_may_come_back() {
     });
     assert_eq!((closed, listener.peers().len()), (vec![PeerCloseReason::Idle], 0));
     let mut again = client(&listener, 1);
-    again.try_send(b"here I am").unwrap();
+    again.send(b"here I am").unwrap();
     again.flush();
     serve(&mut listener, |listener, _| listener.stats().accepted == 2);
 }
@@ -361,8 +361,8 @@ fn a_silent_session_times_out_and_its_peer_may_come_back() {
 fn a_closed_port_is_loss_and_then_a_silent_peer() {
     let mut socket = connect(nobody(), 1);
     socket.set_peer_timeout(Some(Duration::from_millis(300)));
-    socket.send(b"anyone?").unwrap();
-    let error = socket.recv(&mut [0; 16]).unwrap_err();
+    socket.send_blocking(b"anyone?").unwrap();
+    let error = socket.recv_blocking(&mut [0; 16]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     assert!(matches!(Error::of(&error), Some(Error::PeerSilent { .. })), "{error:?}");
     assert!(socket.socket_stats().unreachable > 0, "{:?}", socket.socket_stats());
@@ -374,8 +374,8 @@ fn a_closed_port_is_loss_and_then_a_silent_peer() {
 fn a_segment_sent_too_often_is_a_dead_link() {
     let config = Config { dead_link: 3, ..configs::classic_turbo() };
     let mut socket = kcp::Socket::connect(nobody(), Conv(1), &config).unwrap();
-    socket.send(b"anyone?").unwrap();
-    let error = socket.recv(&mut [0; 16]).unwrap_err();
+    socket.send_blocking(b"anyone?").unwrap();
+    let error = socket.recv_blocking(&mut [0; 16]).unwrap_err();
     assert_eq!((error.kind(), Error::of(&error)), (ErrorKind::TimedOut, Some(&Error::DeadLink { sends: 3 })));
 }
 
@@ -383,14 +383,14 @@ fn a_segment_sent_too_often_is_a_dead_link() {
 fn a_listener_outlives_peers_that_vanish() {
     let mut listener = listener(kcp::PeersConfig::open());
     let mut gone = client(&listener, 1);
-    gone.try_send(b"and away").unwrap();
+    gone.send(b"and away").unwrap();
     gone.flush();
     drop(gone); // the echo meets a closed port, and ICMP reports it
     serve(&mut listener, |listener, _| listener.stats().accepted == 1);
     let mut socket = client(&listener, 2);
     let peer = thread::spawn(move || {
-        socket.send(b"still there?").unwrap();
-        assert_eq!(socket.recv(&mut [0; 16]).unwrap(), 12);
+        socket.send_blocking(b"still there?").unwrap();
+        assert_eq!(socket.recv_blocking(&mut [0; 16]).unwrap(), 12);
     });
     serve(&mut listener, |_, _| peer.is_finished());
     peer.join().unwrap();
@@ -403,13 +403,13 @@ fn blocking_calls_respect_their_timeouts() {
         let wait = Duration::from_millis(wait);
         socket.set_read_timeout(Some(wait));
         let start = Instant::now();
-        assert_eq!(socket.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(socket.recv_blocking(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock);
         assert!((wait..PATIENCE).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
     let config = Config { snd_queue: 1, ..configs::classic_turbo() };
     let mut socket = kcp::Socket::connect(nobody(), Conv(1), &config).unwrap();
     socket.set_write_timeout(Some(Duration::from_millis(30)));
-    let error = (0..1000).find_map(|_| socket.send(b"message").err()).unwrap();
+    let error = (0..1000).find_map(|_| socket.send_blocking(b"message").err()).unwrap();
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
 }
 
@@ -418,10 +418,10 @@ fn pump_returns_when_to_call_it_again() {
     let mut socket = connect(nobody(), 1);
     assert_eq!(socket.pump().unwrap(), None, "nothing to do");
     socket.pump().unwrap();
-    socket.try_send(b"something to do").unwrap();
+    socket.send(b"something to do").unwrap();
     let wait = socket.pump().unwrap().unwrap();
     assert!(wait <= Duration::from_secs(1), "{wait:?}");
-    assert_eq!(socket.try_recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(socket.recv_into(&mut [0; 16]), Err(kcp::RecvError::NoMessage));
 }
 
 #[test]
@@ -431,13 +431,11 @@ fn errors_name_what_cannot_work() {
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().starts_with("`mtu` is 20"), "{error}");
     let mut socket = connect(nobody(), 1);
-    let error = socket.send(&vec![0; 1 << 20]).unwrap_err();
+    let error = socket.send_blocking(&vec![0; 1 << 20]).unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Send(_))), "{error:?}");
     let listener = listener(kcp::PeersConfig::open());
     let taken = kcp::Listener::bind(listener.local_addr().unwrap(), &kcp::PeersConfig::open());
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
-    let unconnected = UdpSocket::bind("127.0.0.1:0").unwrap();
-    assert!(kcp::Socket::wrap(unconnected, Conv(1), &configs::classic_fast()).is_err());
     let error = kcp::Socket::connect("127.0.0.1:99999", Conv(1), &configs::classic_fast()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }

@@ -16,7 +16,8 @@ fn ends(late_acks: bool) -> [kcp::Socket; 2] {
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
     [near, far].map(|socket| {
-        let mut socket = kcp::Socket::wrap(socket, Conv(7), &configs::turbo()).unwrap();
+        let peer = socket.peer_addr().unwrap();
+        let mut socket = kcp::Socket::from_socket(socket, peer, Conv(7), &configs::turbo()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20)));
         socket.set_late_acks(late_acks);
         socket
@@ -29,10 +30,10 @@ fn datagrams(late_acks: bool) -> u64 {
     let mut buf = [0; 64];
     for trip in 0..TRIPS {
         let message = [u8::try_from(trip).unwrap(); 64];
-        near.send(&message).unwrap();
-        assert_eq!(far.recv(&mut buf).unwrap(), 64);
-        far.send(&buf).unwrap();
-        assert_eq!(near.recv(&mut buf).unwrap(), 64);
+        near.send_blocking(&message).unwrap();
+        assert_eq!(far.recv_blocking(&mut buf).unwrap(), 64);
+        far.send_blocking(&buf).unwrap();
+        assert_eq!(near.recv_blocking(&mut buf).unwrap(), 64);
         assert_eq!(buf, message);
     }
     near.drain(Duration::from_secs(20)).unwrap();
@@ -51,9 +52,9 @@ fn with_late_acks_an_answer_carries_the_acknowledgement_of_the_question() {
 #[test]
 fn the_last_message_received_is_acknowledged_by_the_next_call() {
     let [mut near, mut far] = ends(true);
-    near.send(b"once").unwrap();
+    near.send_blocking(b"once").unwrap();
     let mut buf = [0; 64];
-    assert_eq!(far.recv(&mut buf).unwrap(), 4);
+    assert_eq!(far.recv_blocking(&mut buf).unwrap(), 4);
     assert_eq!(far.socket_traffic().sent, 0);
     far.pump().unwrap();
     assert_eq!(far.socket_traffic().sent, 1);
@@ -66,9 +67,9 @@ fn a_message_is_acknowledged_even_if_the_next_one_is_already_there() {
     let [mut near, mut far] = ends(true);
     let mut buf = [0; 64];
     for _ in 0..MESSAGES {
-        near.send(b"something").unwrap();
+        near.send_blocking(b"something").unwrap();
         near.pump().unwrap();
-        assert_eq!(far.recv(&mut buf).unwrap(), 9);
+        assert_eq!(far.recv_blocking(&mut buf).unwrap(), 9);
     }
     let sent = far.socket_traffic().sent;
     assert!((MESSAGES - 1..=MESSAGES).contains(&sent), "{sent} datagrams");

@@ -5,7 +5,6 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common::configs;
-use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Conv};
@@ -181,7 +180,7 @@ fn listener() -> kcp::Listener {
 
 fn bare_on(port: SocketAddr, listener: &kcp::Listener, conv: u32) -> kcp::Socket {
     let socket = UdpSocket::bind(port).unwrap();
-    kcp::Socket::wrap_to(socket, listener.local_addr().unwrap(), Conv(conv), &configs::turbo()).unwrap()
+    kcp::Socket::from_socket(socket, listener.local_addr().unwrap(), Conv(conv), &configs::turbo()).unwrap()
 }
 
 /// Pumps both until `is_done`, and echoes.
@@ -194,11 +193,11 @@ fn bare_until(
     while !is_done(listener, socket) {
         assert!(start.elapsed() < PATIENCE, "{:?}", listener.stats());
         listener.poll(Some(Duration::from_millis(1))).unwrap();
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             if let kcp::PeerEvent::Readable(id) = event
                 && let Some(peer) = listener.peer(id)
             {
-                while let Ok(len) = peer.recv(&mut buf) {
+                while let Ok(len) = peer.recv_into(&mut buf) {
                     peer.send(&buf[..len]).unwrap();
                 }
             }
@@ -208,12 +207,12 @@ fn bare_until(
 }
 
 fn bare_echo(listener: &mut kcp::Listener, socket: &mut kcp::Socket, message: &[u8]) {
-    socket.try_send(message).unwrap();
+    socket.send(message).unwrap();
     let mut buf = [0; 100];
-    bare_until(listener, socket, |_, socket| match socket.try_recv(&mut buf) {
+    bare_until(listener, socket, |_, socket| match socket.recv_into(&mut buf) {
         Ok(len) => buf[..len] == *message,
         Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            assert_eq!(error, kcp::RecvError::NoMessage);
             false
         }
     });
@@ -239,12 +238,12 @@ fn a_removed_peer_cannot_reuse_its_conversation_during_its_quarantine() {
     let closed = Instant::now();
     assert!(listener.close(id));
     let mut again = bare_on(port, &listener, 7);
-    again.try_send(b"me again").unwrap();
+    again.send(b"me again").unwrap();
     bare_until(&mut listener, &mut again, |listener, _| listener.stats().quarantined > 0);
     assert_eq!((listener.peers().len(), listener.stats().accepted), (0, 1));
     // A later retransmission gets it accepted without further ado.
     let mut buf = [0; 100];
-    bare_until(&mut listener, &mut again, |_, socket| socket.try_recv(&mut buf).is_ok());
+    bare_until(&mut listener, &mut again, |_, socket| socket.recv_into(&mut buf).is_ok());
     assert!(closed.elapsed() >= Duration::from_millis(300));
     assert_eq!((&buf[..8], listener.stats().accepted), (&b"me again"[..], 2));
     // Another one could have come at any time.
@@ -262,7 +261,7 @@ fn a_restarted_listener_accepts_new_conversations_and_ignores_old_ones() {
     let mut second =
         kcp::Listener::bind(at, &kcp::PeersConfig { kcp: configs::turbo(), ..kcp::PeersConfig::open() })
             .unwrap();
-    old.try_send(b"still there?").unwrap();
+    old.send(b"still there?").unwrap();
     bare_until(&mut second, &mut old, |listener, _| listener.stats().strays > 0);
     assert!(second.peers().is_empty());
     let mut new = bare_on(free_port(), &second, 8);

@@ -148,7 +148,7 @@ fn a_silent_session_costs_a_few_wakes_ends_at_its_time_and_can_be_read() {
     run(&mut peers, Time::from_millis(30_000));
     assert_eq!(peers.poll_event(), Some(PeerEvent::Closed { id, reason: PeerCloseReason::Idle }));
     assert_eq!((peers.len(), peers.stats().closed_idle, peers.poll_timeout()), (0, 1, None));
-    assert_eq!(peers.pop_ended().unwrap().recv(&mut [0; 16]), Ok(5), "what it sent can still be read");
+    assert_eq!(peers.pop_ended().unwrap().recv_into(&mut [0; 16]), Ok(5), "what it sent can still be read");
     assert!(peers.pop_ended().is_none() && peers.poll_event().is_none());
 }
 
@@ -160,7 +160,7 @@ fn delivery_is_reported_once_everything_has_arrived() {
     peers.give(now, address(1, 1), &flushed(&mut kcp, now));
     let id = accepted(&mut peers)[0];
     let peer = peers.peer(id).unwrap();
-    assert_eq!(peer.recv(&mut [0; 16]), Ok(5));
+    assert_eq!(peer.recv_into(&mut [0; 16]), Ok(5));
     assert!(peer.is_delivered(), "nothing was sent");
     peer.send(b"welcome").unwrap();
     assert!(!peer.is_delivered());
@@ -190,7 +190,7 @@ fn readable_is_reported_once_until_the_data_is_read() {
     peers.give(Time::ZERO, address(1, 1), &flushed(&mut kcp, Time::ZERO));
     assert_eq!(events(&mut peers), [PeerEvent::Readable(id)]);
     let peer = peers.peer(id).unwrap();
-    let messages = std::iter::from_fn(|| peer.recv(&mut [0; 16]).ok()).count();
+    let messages = std::iter::from_fn(|| peer.recv_into(&mut [0; 16]).ok()).count();
     assert_eq!(messages, 4);
 }
 
@@ -301,7 +301,7 @@ fn an_honest_stranger_proves_its_address_with_its_first_acknowledgement() {
             now = now + Duration::from_millis(10);
             peers.handle_timeout(now);
             exchange(&mut peers, &mut client, now, address(1, 1));
-            while let Ok(len) = client.recv(&mut buf) {
+            while let Ok(len) = client.recv_into(&mut buf) {
                 got.push(len);
             }
         }

@@ -85,7 +85,7 @@ impl Game {
     }
 
     fn read(&mut self) {
-        while let Some(message) = self.bob.recv_bytes() {
+        while let Some(message) = self.bob.recv() {
             let number = usize::try_from(self.received).unwrap();
             assert!(message == numbered(number, message.len()), "message {number}");
             self.received += 1;
@@ -272,7 +272,7 @@ fn a_path_that_became_longer_is_still_protected() {
                     ends[1 - from].input(at(now), &datagram).unwrap();
                 }
             }
-            while ends[1].recv_bytes().is_some() {}
+            while ends[1].recv().is_some() {}
             if now % 40_000 == 39_999 {
                 repairs.push(ends[0].stats().repairs_sent);
             }

@@ -103,7 +103,7 @@ fn a_damaged_message_and_a_short_queue_are_errors() {
     assert!(
         matches!(
             error,
-            ScenarioError::Send { index: 1, error: EndError::Kcp(kcp::SendError::QueueFull { .. }), .. }
+            ScenarioError::Send { index: 1, error: EndError::Kcp(kcp::SendError::Full { .. }), .. }
         ),
         "{error}"
     );

@@ -100,7 +100,7 @@ fn a_lane_has_at_most_a_thousand_segments_waiting() {
     let mut world = connected(&SessionConfig::default());
     let count = (0..).take_while(|_| world.client().send(0, b"x").is_ok()).count();
     assert_eq!(count, 1024);
-    let full = LaneError::QueueFull { segments: 1024, bytes: 1024 };
+    let full = LaneError::Full { segments: 1024, bytes: 1024 };
     assert_eq!(world.client().send(0, b"x"), Err(SendError::Lane(full)));
 }
 

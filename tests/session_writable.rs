@@ -43,7 +43,7 @@ fn a_full_lane_reports_when_it_has_room_again_at_either_end() {
                         Err(error) => break error,
                     }
                 };
-                let queue_full = kcp::SendError::QueueFull { segments: 16, bytes: 64 };
+                let queue_full = kcp::SendError::Full { segments: 16, bytes: 64 };
                 assert_eq!(full, queue_full.into(), "seed {seed}");
                 world.drain();
                 assert!(

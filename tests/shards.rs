@@ -196,8 +196,8 @@ fn bare_kcp_peers_are_spread_over_independent_listeners() {
         client.set_read_timeout(Some(PATIENCE));
         let mut answer = [0; 10];
         for message in [b"one", b"two"] {
-            client.send(message).unwrap();
-            let len = client.recv(&mut answer).unwrap();
+            client.send_blocking(message).unwrap();
+            let len = client.recv_blocking(&mut answer).unwrap();
             assert_eq!(&answer[..len], message);
         }
     }
@@ -210,10 +210,10 @@ fn bare_kcp_peers_are_spread_over_independent_listeners() {
 fn echo(mut listener: kcp::Listener) -> usize {
     let mut buf = [0; 100];
     while listener.poll(Some(Duration::from_secs(1))).unwrap() {
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             let kcp::PeerEvent::Readable(id) = event else { continue };
             let peer = listener.peer(id).unwrap();
-            while let Ok(len) = peer.recv(&mut buf) {
+            while let Ok(len) = peer.recv_into(&mut buf) {
                 peer.send(&buf[..len]).unwrap();
             }
         }

@@ -164,15 +164,15 @@ fn bare_kcp_over_a_narrow_interface_uses_fragments() {
         let mut listener = kcp::Listener::bind(loopback(), &kcp::PeersConfig::open()).unwrap();
         let to = listener.local_addr().unwrap();
         let mut socket = kcp::Socket::connect(to, Conv(7), &configs::turbo()).unwrap();
-        socket.try_send(&[7; 5000]).unwrap();
+        socket.send(&[7; 5000]).unwrap();
         let (start, mut buf, mut got) = (Instant::now(), vec![0; 5000], 0);
         while got == 0 {
             assert!(start.elapsed() < PATIENCE, "{:?} {:?}", socket.socket_stats(), listener.stats());
             socket.pump().unwrap();
             listener.poll(Some(Duration::from_millis(1))).unwrap();
-            while let Some(event) = listener.next_event() {
+            while let Some(event) = listener.poll_event() {
                 if let kcp::PeerEvent::Readable(id) = event {
-                    got = listener.peer(id).unwrap().recv(&mut buf).unwrap();
+                    got = listener.peer(id).unwrap().recv_into(&mut buf).unwrap();
                 }
             }
         }

@@ -44,7 +44,7 @@ fn a_late_segment_does_not_override_a_newer_window() {
     let mut alice = kcp(&configs::turbo());
     for (sn, wnd) in [(0, 100), (1, 128), (2, 7), (3, 7)] {
         alice.input(Time::ZERO, &Raw { wnd, ..Raw::push(sn, b"next") }.bytes()).unwrap();
-        assert_eq!(alice.recv_bytes().unwrap(), "next");
+        assert_eq!(alice.recv().unwrap(), "next");
     }
     assert_eq!(alice.stats().rmt_wnd, 128);
 }
@@ -56,7 +56,7 @@ fn an_end_whose_window_reopened_is_not_idle_before_four_updates() {
         bob.input(Time::ZERO, &Raw::push(sn, b"fills").bytes()).unwrap();
     }
     assert!(flushed(&mut bob, 0).iter().all(|segment| segment.wnd == 0), "closed");
-    while bob.recv_bytes().is_some() {}
+    while bob.recv().is_some() {}
     let (mut now, mut told) = (10, Vec::new());
     while !bob.is_idle() {
         assert!(now < 1_000, "never went quiet");
@@ -263,7 +263,7 @@ fn a_larger_receive_window_admits_segments_parked_behind_a_full_queue() {
     bob.configure(&Config { rcv_wnd: 512, ..configs::classic_turbo() }).unwrap();
     let mut buf = [0; 4];
     for sn in 0..256u32 {
-        assert_eq!((bob.recv(&mut buf), buf), (Ok(4), sn.to_le_bytes()));
+        assert_eq!((bob.recv_into(&mut buf), buf), (Ok(4), sn.to_le_bytes()));
     }
     assert_eq!(numbers(&flushed(&mut bob, 10), Command::Ack).len(), 256);
 }
@@ -277,14 +277,14 @@ fn a_smaller_receive_window_that_a_read_opens_is_announced() {
     }
     bob.configure(&wide(200)).unwrap();
     flushed(&mut bob, 10);
-    assert_eq!(bob.recv(&mut [0; 4]), Ok(4));
+    assert_eq!(bob.recv_into(&mut [0; 4]), Ok(4));
     let told: Vec<_> = flushed(&mut bob, 20).iter().map(|raw| (raw.cmd, raw.wnd)).collect();
     assert!(told == [(Command::Wins, 1)], "{told:?}");
     bob.configure(&wide(128)).unwrap();
     bob.input(Time::ZERO, &Raw::push(200, b"late").bytes()).unwrap();
     assert_eq!((bob.stats().rcv_queue, bob.stats().rcv_buf), (199, 1));
     for left in (0..200).rev() {
-        assert_eq!(bob.recv(&mut [0; 4]), Ok(4));
+        assert_eq!(bob.recv_into(&mut [0; 4]), Ok(4));
         assert_eq!(bob.stats().rcv_queue + bob.stats().rcv_buf, left);
     }
 }

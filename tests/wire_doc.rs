@@ -84,7 +84,7 @@ fn a_closed_window_is_probed_and_announced() {
     assert_eq!(flush_one(&mut alice, 5020), *ask);
     bob.input(Time::from_millis(5050), ask).unwrap();
     assert_eq!(flush_one(&mut bob, 5060), *closed);
-    bob.recv(&mut [0; 6]).unwrap();
+    bob.recv_into(&mut [0; 6]).unwrap();
     assert_eq!(flush_one(&mut bob, 6000), *open);
 }
 
@@ -99,7 +99,7 @@ fn ignored_bytes_change_nothing() {
             let mut alice = with_two_in_flight();
             alice.input(Time::from_millis(40), datagram).unwrap();
             let mut message = [0; 8];
-            let received = alice.recv(&mut message);
+            let received = alice.recv_into(&mut message);
             let out = flush(&mut alice, 45);
             let stats = alice.stats();
             (received, message, out, stats.snd_una, stats.in_flight, stats.rcv_nxt, stats.srtt, stats.rmt_wnd)

@@ -137,6 +137,6 @@ fn a_duplicate_from_before_the_edge_is_a_duplicate_after_it() {
     let sent = common::flushed(&mut bob, 10);
     assert_eq!(common::numbers(&sent, Command::Ack), [u32::MAX, 0, u32::MAX, 0, u32::MAX - 100, 2, 1]);
     assert!(sent.iter().all(|ack| ack.una == 3), "{sent:?}");
-    let received: Vec<_> = std::iter::from_fn(|| bob.recv_bytes()).collect();
+    let received: Vec<_> = std::iter::from_fn(|| bob.recv()).collect();
     assert_eq!(received, [u32::MAX, 0, 1, 2].map(|sn| sn.to_le_bytes().to_vec()));
 }

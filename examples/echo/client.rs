@@ -47,7 +47,7 @@ pub(crate) fn run(socket: &mut kcp::Socket, load: Load, progress: &Progress) -> 
         }
         let next = if sent < count { due(sent) } else { end };
         socket.set_read_timeout(Some(next.saturating_duration_since(Instant::now())));
-        match socket.recv(&mut buf) {
+        match socket.recv_blocking(&mut buf) {
             Ok(len) => received.extend_from_slice(buf.get(..len).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
@@ -80,7 +80,7 @@ pub(crate) fn run(socket: &mut kcp::Socket, load: Load, progress: &Progress) -> 
 fn send(socket: &mut kcp::Socket, message: &[u8]) -> io::Result<()> {
     let mut rest = message;
     while !rest.is_empty() {
-        let len = socket.send(rest)?;
+        let len = socket.send_blocking(rest)?;
         rest = rest.get(len..).unwrap_or_default();
     }
     Ok(())

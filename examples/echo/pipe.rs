@@ -35,7 +35,7 @@ fn first_peer(args: &Args, socket: UdpSocket) -> io::Result<kcp::Socket> {
             && args.conv.is_none_or(|conv| conv == first.header.conv)
             && (first.header.cmd, first.header.una) == (Command::Push, Sn(0))
         {
-            return kcp::Socket::wrap_to(socket, peer, first.header.conv, &args.config());
+            return kcp::Socket::from_socket(socket, peer, first.header.conv, &args.config());
         }
         socket.recv_from(&mut buf)?; // not what we wait for
     }
@@ -139,10 +139,10 @@ impl Pipe {
                 continue;
             }
             self.moved = Instant::now();
-            match self.socket.try_send(&self.unsent) {
+            match self.socket.send(&self.unsent) {
                 Ok(len) => drop(self.unsent.drain(..len)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+                Err(error) if error.is_full() => return Ok(()),
+                Err(error) => return Err(error.into()),
             }
         }
         if self.socket.kcp().wait_snd() > 0 && !self.end_sent {
@@ -151,7 +151,7 @@ impl Pipe {
             // To a stream an empty message adds nothing, so it is not sent as one.
             let messages = Config { stream: false, ..*self.socket.kcp().config() };
             self.socket.kcp_mut().configure(&messages).map_err(io::Error::other)?;
-            self.socket.try_send(b"")?;
+            self.socket.send(b"")?;
             self.end_sent = true;
         }
         Ok(())
@@ -162,7 +162,7 @@ impl Pipe {
         if self.unwritten.is_empty() {
             let mut buf = [0; 1 << 16];
             self.socket.set_read_timeout(Some(STDIN_EVERY));
-            match self.socket.recv(&mut buf) {
+            match self.socket.recv_blocking(&mut buf) {
                 Ok(0) => self.peer_ended = true,
                 Ok(len) => self.unwritten.extend_from_slice(buf.get(..len).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),

@@ -13,11 +13,11 @@ pub(crate) fn serve(listener: &mut kcp::Listener, verbose: bool, go_on: impl Fn(
     let mut buf = vec![0; 1 << 18];
     while go_on() {
         listener.poll(Some(Duration::from_millis(100)))?;
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             match event {
                 PeerEvent::Accepted(id) if verbose => {
                     if let Some(peer) = listener.peer(id) {
-                        println!("peer {id}: {}, conv {}", peer.address(), peer.conv());
+                        println!("peer {id}: {}, conv {}", peer.peer_addr(), peer.conv());
                     }
                 }
                 PeerEvent::Readable(id) | PeerEvent::Writable(id) => {
@@ -43,7 +43,7 @@ pub(crate) fn serve(listener: &mut kcp::Listener, verbose: bool, go_on: impl Fn(
 fn echo(peer: &mut Peer, unsent: &mut Vec<u8>, buf: &mut [u8]) -> io::Result<()> {
     loop {
         if unsent.is_empty() {
-            match peer.recv(buf) {
+            match peer.recv_into(buf) {
                 Ok(len) => unsent.extend_from_slice(buf.get(..len).unwrap_or_default()),
                 Err(RecvError::NoMessage) => return Ok(()),
                 Err(error) => return Err(Error::from(error).into()),
@@ -51,7 +51,7 @@ fn echo(peer: &mut Peer, unsent: &mut Vec<u8>, buf: &mut [u8]) -> io::Result<()>
         } else {
             match peer.send(unsent) {
                 Ok(len) => drop(unsent.drain(..len)),
-                Err(kcp::SendError::QueueFull { .. }) => return Ok(()),
+                Err(kcp::SendError::Full { .. }) => return Ok(()),
                 Err(error) => return Err(Error::from(error).into()),
             }
         }

@@ -96,11 +96,11 @@ impl Clock {
         let (mut sent, mut buf) = (0, vec![0; MESSAGE]);
         while !self.is_done() {
             while self.due(traffic, sent) {
-                socket.send(&message(sent, traffic.size))?;
+                socket.send_blocking(&message(sent, traffic.size))?;
                 sent += 1;
             }
             socket.set_read_timeout(Some(self.wait(traffic, sent)));
-            blocked(socket.recv(&mut buf))?;
+            blocked(socket.recv_blocking(&mut buf))?;
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Bob {
             // Bare KCP has no address to send to before something has come.
             let wait = if self.peer.is_some() { clock.wait(own, self.sent) } else { LOOK };
             self.listener.poll(Some(wait))?;
-            while let Some(event) = self.listener.next_event() {
+            while let Some(event) = self.listener.poll_event() {
                 if let PeerEvent::Accepted(id) = event {
                     self.peer = Some(id);
                 }
@@ -146,7 +146,9 @@ impl Bob {
     fn act(&mut self, clock: &Clock, own: Traffic) -> io::Result<()> {
         let Some(peer) = self.peer.and_then(|id| self.listener.peer(id)) else { return Ok(()) };
         let traffic = clock.workload.traffic;
-        while let Some(len) = blocked(peer.recv(&mut self.buf).map_err(|error| Error::from(error).into()))? {
+        while let Some(len) =
+            blocked(peer.recv_into(&mut self.buf).map_err(|error| Error::from(error).into()))?
+        {
             let index = u32::try_from(self.run.latencies.len()).unwrap_or(u32::MAX);
             if self.buf.get(..len) != Some(&message(index, traffic.size)) {
                 return Err(io::Error::other(format!("what came is not message {index}")));

@@ -259,14 +259,14 @@ impl Rig {
         let (mut peeked, mut buf) = (vec![0; room], vec![0; room]);
         let peek = self.subject.peek(&mut peeked);
         let was_closed = self.window() == 0;
-        let result = self.measured(|kcp| kcp.recv(&mut buf));
+        let result = self.measured(|kcp| kcp.recv_into(&mut buf));
         assert!(!was_closed || self.window() == 0 || !self.subject.is_idle(), "the peer is not told");
         assert_eq!(result, peek);
         match result {
             Ok(len) => {
                 assert_eq!(size, Some(len));
                 assert_eq!(peeked, buf);
-                let message = self.twin.recv_bytes();
+                let message = self.twin.recv();
                 assert_eq!(message.as_deref(), buf.get(..len));
                 assert_eq!(message.map(Vec::from), self.inbox.pop(self.subject.config().rcv_wnd));
             }

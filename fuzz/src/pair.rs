@@ -172,10 +172,10 @@ impl Pair {
             && let Some(len) = reader.kcp.peek_size()
         {
             let message = if self.shares {
-                reader.kcp.recv_bytes().expect("there is one").to_vec()
+                reader.kcp.recv().expect("there is one").to_vec()
             } else {
                 let mut buf = vec![0; len];
-                assert_eq!(reader.kcp.recv(&mut buf), Ok(len));
+                assert_eq!(reader.kcp.recv_into(&mut buf), Ok(len));
                 buf
             };
             assert_eq!(message.len(), len);

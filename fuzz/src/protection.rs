@@ -114,7 +114,7 @@ impl Rig {
             op::ACK => self.acknowledge(script.u16(), script.u8()),
             op::PUSHES => self.pushes(script.u8(), script.u16()),
             op::REPAIR => self.repair(script.u8(), script.u16(), script.u8(), script.u8()),
-            op::RECV => while self.subject.recv_bytes().is_some() {},
+            op::RECV => while self.subject.recv().is_some() {},
             op::BUDGET => {
                 let config = config(script.u8());
                 assert_eq!(self.subject.configure(&config), Ok(()));

@@ -25,17 +25,17 @@ pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>])
     for message in messages {
         let mut rest = &message[..];
         while !rest.is_empty() {
-            let len = socket.send(rest).unwrap();
+            let len = socket.send_blocking(rest).unwrap();
             rest = &rest[len..];
         }
-        while let Ok(len) = socket.try_recv(&mut buf) {
+        while let Ok(len) = socket.recv_into(&mut buf) {
             back.push(buf[..len].to_vec());
         }
     }
     let (deadline, bytes) = (Instant::now() + PATIENCE, total(messages));
     let mut left = bytes.saturating_sub(total(&back));
     while left > 0 {
-        match socket.recv(&mut buf) {
+        match socket.recv_blocking(&mut buf) {
             Ok(len) => {
                 back.push(buf[..len].to_vec());
                 left = left.saturating_sub(len);
@@ -67,13 +67,13 @@ pub fn send(server: SocketAddr, conv: u32, config: &Config, load: &Load) -> Stat
                 break;
             }
             socket.set_read_timeout(Some(left));
-            let early = socket.recv(&mut buf).map_err(|error| error.kind());
+            let early = socket.recv_blocking(&mut buf).map_err(|error| error.kind());
             assert_eq!(early, Err(ErrorKind::WouldBlock), "before all was sent");
         }
-        assert_eq!(socket.send(&message).unwrap(), message.len());
+        assert_eq!(socket.send_blocking(&message).unwrap(), message.len());
     }
     socket.set_read_timeout(Some(PATIENCE));
-    let said = socket.recv(&mut buf);
+    let said = socket.recv_blocking(&mut buf);
     assert!(said.is_ok(), "{said:?}: {:?}", socket.stats());
     socket.stats()
 }
@@ -114,13 +114,13 @@ impl Echo {
             let (mut ids, mut buf) = (Vec::new(), vec![0; 1 << 17]);
             while !stopped.load(Ordering::Relaxed) {
                 listener.poll(Some(Duration::from_millis(5))).unwrap();
-                while let Some(event) = listener.next_event() {
+                while let Some(event) = listener.poll_event() {
                     let PeerEvent::Readable(id) = event else { continue };
                     if !ids.contains(&id) {
                         ids.push(id);
                     }
                     let Some(peer) = listener.peer(id) else { continue };
-                    while let Ok(len) = peer.recv(&mut buf) {
+                    while let Ok(len) = peer.recv_into(&mut buf) {
                         assert_eq!(peer.send(&buf[..len]), Ok(len), "{:?}", peer.stats());
                     }
                 }

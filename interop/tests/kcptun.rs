@@ -180,12 +180,12 @@ fn ask(socket: &mut kcp::Socket, sent: &[u8]) -> Vec<u8> {
         }
         send(socket, &smux::psh(now));
         rest = later;
-        while let Ok(len) = socket.try_recv(&mut buf) {
+        while let Ok(len) = socket.recv_into(&mut buf) {
             reader.take(&buf[..len]);
         }
     }
     while reader.payload.len() < sent.len() {
-        let received = socket.recv(&mut buf);
+        let received = socket.recv_blocking(&mut buf);
         let len = received.unwrap_or_else(|error| {
             panic!("{error} after {} bytes: {:?}", reader.payload.len(), socket.stats())
         });
@@ -198,7 +198,7 @@ fn ask(socket: &mut kcp::Socket, sent: &[u8]) -> Vec<u8> {
 
 fn send(socket: &mut kcp::Socket, mut bytes: &[u8]) {
     while !bytes.is_empty() {
-        let len = socket.send(bytes).unwrap();
+        let len = socket.send_blocking(bytes).unwrap();
         bytes = &bytes[len..];
     }
 }

@@ -93,10 +93,10 @@ fn our_socket_refuses_the_conv_that_tokio_kcp_chooses_for_0() {
     let server = Theirs::start(theirs(false));
     let mut socket = kcp::Socket::connect(server.address, Conv(0), &Config::default()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20)));
-    socket.send(b"hello").unwrap();
+    socket.send_blocking(b"hello").unwrap();
     let start = std::time::Instant::now();
     while socket.stats().rejected.conv == 0 {
-        assert!(socket.recv(&mut [0; 16]).is_err(), "an answer");
+        assert!(socket.recv_blocking(&mut [0; 16]).is_err(), "an answer");
         assert!(start.elapsed() < PATIENCE, "{:?}", socket.stats());
     }
 }

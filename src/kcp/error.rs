@@ -9,14 +9,22 @@ errors! {
         "a message of {len} bytes, where {max} is the most" TooLong { len: usize, max: usize },
         /// As much waits as the config allows. This is back-pressure, not a failure: send again when
         /// the peer has acknowledged some.
-        "the send queue is full: {segments} segments, {bytes} bytes wait" QueueFull { segments: usize, bytes: usize },
+        "the send queue is full: {segments} segments, {bytes} bytes wait" Full { segments: usize, bytes: usize },
         /// The message is empty, and the peer is known never to get past such a one: see [`Kcp::refuse_empty`](super::Kcp::refuse_empty).
         "an empty message, which the peer cannot read" Empty,
     }
 }
 
+impl SendError {
+    /// Whether there may be room for the same message later: back-pressure, not a failure.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. })
+    }
+}
+
 errors! {
-    /// Why [`Kcp::recv`](super::Kcp::recv) returned no message.
+    /// Why [`Kcp::recv_into`](super::Kcp::recv_into) returned no message.
     RecvError {
         /// The next message has `need` bytes; nothing was taken, call again with that much room.
         "the next message has {need} bytes, the buffer {have}" BufferTooSmall { have: usize, need: usize },

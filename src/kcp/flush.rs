@@ -23,8 +23,8 @@ impl<O: Output> Kcp<O> {
             self.congestion.control_mut().on_tick(now, self.config.mss());
         }
         self.congestion.refill(now);
-        if self.rmt_wnd == 0 || self.probe.is_active() {
-            self.probe.tick(now.wire(), self.rmt_wnd, self.patience());
+        if self.sender.rmt_wnd == 0 || self.probe.is_active() {
+            self.probe.tick(now.wire(), self.sender.rmt_wnd, self.patience());
         }
         if self.has_work(now) {
             let mut work = self.work.take().unwrap_or_default();
@@ -114,7 +114,6 @@ impl<O: Output> Kcp<O> {
             sender: &mut self.sender,
             congestion: &mut self.congestion,
             rtt: &self.rtt,
-            rmt_wnd: self.rmt_wnd,
             prior_window,
             most_sent: 0,
             observer,
@@ -140,9 +139,9 @@ impl<O: Output> Kcp<O> {
         };
         let most_sent = transmit.most_sent;
         packer.finish();
-        if most_sent >= self.config.dead_link && !self.dead {
+        if most_sent >= self.config.dead_link && !self.sender.dead {
             log::debug!("conv {}: nothing is acknowledged, the link is dead", self.conv);
-            self.dead = true;
+            self.sender.dead = true;
         }
         let counters = &mut self.counters;
         counters.resends_timeout = counters.resends_timeout.saturating_add(resent.timeouts);
@@ -169,14 +168,14 @@ impl<O: Output> Kcp<O> {
         if next <= now
             || self.probe.ask
             || self.probe.tell
-            || (self.rmt_wnd == 0 && self.probe.wait == 0)
+            || (self.sender.rmt_wnd == 0 && self.probe.wait == 0)
             || (self.config.fast_resend > 0 && self.has_passes())
         {
             return now;
         }
-        if self.rmt_wnd == 0 {
+        if self.sender.rmt_wnd == 0 {
             next = next.min(now.when(self.probe.ask_at(now.wire(), self.patience())));
-        } else if let Some(at) = self.probe.tell_again_at(now.wire(), self.rmt_wnd) {
+        } else if let Some(at) = self.probe.tell_again_at(now.wire(), self.sender.rmt_wnd) {
             next = next.min(now.when(at));
         }
         let is_first = self.sender.waiting() > 0 && self.never_flushed();
@@ -222,14 +221,14 @@ impl<O: Output> Kcp<O> {
     }
 
     fn room(&self) -> u32 {
-        self.congestion.room(&self.config, self.rmt_wnd, &self.sender)
+        self.congestion.room(&self.config, &self.sender)
     }
 
     /// The built-in controller lets nothing out before the first flush has ended. At once, one update
     /// has to do.
     fn never_flushed(&self) -> bool {
         let may_be = !self.config.is_at_once() || self.timer.flush.is_none();
-        may_be && self.congestion.control().window() == 0 && self.rmt_wnd > 0
+        may_be && self.congestion.control().window() == 0 && self.sender.rmt_wnd > 0
     }
 }
 

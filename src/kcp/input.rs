@@ -48,7 +48,7 @@ impl<O: Output> Kcp<O> {
     #[inline]
     fn input_from(&mut self, now: Time, datagram: &[u8], backing: Option<&Bytes>) -> Result<(), InputError> {
         if backing.is_none() && !self.config.has_repairs() && self.take_expected(datagram) {
-            if self.rides {
+            if self.receiver.rides {
                 self.took_segments(now);
             }
             return Ok(());
@@ -128,7 +128,7 @@ impl<O: Output> Kcp<O> {
                 }
             };
         }
-        if self.rides && has_segments {
+        if self.receiver.rides && has_segments {
             self.took_segments(now);
         }
         let segments = self.sender.una().0.wrapping_sub(una.0);
@@ -139,7 +139,7 @@ impl<O: Output> Kcp<O> {
             self.after_acks(&acked);
         }
         if segments > 0 || acked.bytes > 0 {
-            let (rmt_wnd, mss) = (self.rmt_wnd, self.config.mss());
+            let (rmt_wnd, mss) = (self.sender.rmt_wnd, self.config.mss());
             let ack = Ack { now, segments, bytes: acked.bytes, in_flight, rmt_wnd, mss };
             self.congestion.on_ack(&ack, self.config.is_by_time());
         }
@@ -212,11 +212,11 @@ impl<O: Output> Kcp<O> {
     #[inline]
     pub(super) fn apply_wnd(&mut self, head: RawHeader<'_>) {
         let ahead = head.una().distance(self.sender.una());
-        if ahead > 0 || !self.hears_wnd || !self.config.is_by_time() {
-            self.hears_wnd = true;
-            self.rmt_wnd = head.wnd();
+        if ahead > 0 || !self.receiver.hears_wnd || !self.config.is_by_time() {
+            self.receiver.hears_wnd = true;
+            self.sender.rmt_wnd = head.wnd();
         } else if ahead == 0 {
-            self.rmt_wnd = self.rmt_wnd.max(head.wnd());
+            self.sender.rmt_wnd = self.sender.rmt_wnd.max(head.wnd());
         }
     }
 

@@ -93,7 +93,7 @@ impl Link {
 
     /// Where the peer is.
     #[must_use]
-    pub const fn address(&self) -> SocketAddr {
+    pub const fn peer_addr(&self) -> SocketAddr {
         self.address
     }
 

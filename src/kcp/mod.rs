@@ -86,9 +86,7 @@ use stats::Counters;
 /// while let Some(datagram) = alice.output_mut().pop() {
 ///     bob.input(now, datagram)?;
 /// }
-/// let mut buf = [0; 16];
-/// let len = bob.recv(&mut buf)?;
-/// assert_eq!(&buf[..len], b"hello");
+/// assert_eq!(bob.recv().ok_or("nothing")?, "hello");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -101,16 +99,6 @@ pub struct Kcp<O> {
     congestion: Controller,
     probe: Probe,
     timer: Timer,
-    /// The peer's window as last heard, segments.
-    rmt_wnd: u16,
-    /// Whether it has been heard; until then it counts as the least that ikcp.c has.
-    hears_wnd: bool,
-    /// A segment has been sent `dead_link` times.
-    dead: bool,
-    /// Whether the peer knows that acknowledgements may wait for a segment of ours.
-    rides: bool,
-    /// Whether an empty message is refused.
-    refuses_empty: bool,
     counters: Counters,
     work: Option<Box<Work>>,
     output: O,
@@ -179,11 +167,6 @@ impl<O: Output> Kcp<O> {
             congestion: Controller::new(config.congestion),
             probe: Probe::default(),
             timer: Timer::default(),
-            rmt_wnd: config::WND_RCV_MIN,
-            hears_wnd: false,
-            dead: false,
-            rides: false,
-            refuses_empty: false,
             counters: Counters::default(),
             work: None,
             output,
@@ -196,11 +179,11 @@ impl<O: Output> Kcp<O> {
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`] for more than 127 segments, [`SendError::QueueFull`] when enough
+    /// [`SendError::TooLong`] for more than 127 segments, [`SendError::Full`] when enough
     /// waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty); nothing is taken then.
     #[inline]
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
-        if message.is_empty() && self.refuses_empty && !self.config.stream {
+        if message.is_empty() && self.sender.refuses_empty && !self.config.stream {
             return Err(SendError::Empty);
         }
         self.sender.send(message, None, &self.config)
@@ -221,7 +204,7 @@ impl<O: Output> Kcp<O> {
 
     /// From now on no empty message is sent: for peers that acknowledge one and never get past it, as kcp-go and node-kcp.
     pub const fn refuse_empty(&mut self) {
-        self.refuses_empty = true;
+        self.sender.refuses_empty = true;
     }
 
     /// Queues an empty message, also in a stream, where [`send`](Self::send) of nothing adds nothing: an end, if both peers agree that it is
@@ -229,9 +212,9 @@ impl<O: Output> Kcp<O> {
     ///
     /// # Errors
     ///
-    /// [`SendError::QueueFull`] when enough waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
+    /// [`SendError::Full`] when enough waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
     pub fn send_end(&mut self) -> Result<(), SendError> {
-        if self.refuses_empty {
+        if self.sender.refuses_empty {
             return Err(SendError::Empty);
         }
         let config = Config { stream: false, ..self.config };
@@ -245,7 +228,7 @@ impl<O: Output> Kcp<O> {
     /// [`RecvError::NoMessage`] until a whole one has arrived; [`RecvError::BufferTooSmall`] when
     /// it does not fit, and it stays.
     #[inline]
-    pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+    pub fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
         match self.receiver.read_simple(buf) {
             Some(len) => Ok(len),
             None => self.recv_any(buf),
@@ -268,20 +251,20 @@ impl<O: Output> Kcp<O> {
         buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })
     }
 
-    /// [`recv`](Self::recv), and the message stays.
+    /// [`recv_into`](Self::recv_into), and the message stays.
     ///
     /// # Errors
     ///
-    /// Those of [`recv`](Self::recv).
+    /// As [`recv_into`](Self::recv_into).
     pub fn peek(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
         let message = self.room_in(buf)?;
         self.receiver.peek(message);
         Ok(message.len())
     }
 
-    /// [`recv`](Self::recv) into a buffer of its own: without a copy where the message is one
-    /// segment that [`input_bytes`](Self::input_bytes) kept.
-    pub fn recv_bytes(&mut self) -> Option<Bytes> {
+    /// Takes the next message, or in a stream the next segment; `None` if no whole one has arrived. It is not copied if it is one segment
+    /// that [`input_bytes`](Self::input_bytes) kept.
+    pub fn recv(&mut self) -> Option<Bytes> {
         let need = self.peek_size()?;
         Some(self.make_room(|receiver| receiver.read_bytes(need)))
     }
@@ -327,7 +310,7 @@ impl<O: Output> Kcp<O> {
     /// stays so, and the control block goes on trying, as in ikcp.c: what to do about it is the owner's.
     #[must_use]
     pub const fn is_dead(&self) -> bool {
-        self.dead
+        self.sender.dead
     }
 
     /// Whether nothing is to be sent, resent or acknowledged.
@@ -337,7 +320,7 @@ impl<O: Output> Kcp<O> {
             && !self.owes_acks()
             && !self.probe.ask
             && !self.probe.tell
-            && self.probe.tell_again_at(Millis(0), self.rmt_wnd).is_none()
+            && self.probe.tell_again_at(Millis(0), self.sender.rmt_wnd).is_none()
     }
 
     /// The conversation.
@@ -381,7 +364,7 @@ impl<O: Output> Kcp<O> {
 
     /// From now on acknowledgements may wait for a segment of this end: the peer is one that does the same, and knows it.
     pub(crate) const fn set_ack_ride(&mut self) {
-        self.rides = true;
+        self.receiver.rides = true;
     }
 
     /// Takes another recovery, which measures time in other units.

@@ -84,7 +84,7 @@ impl<O: Output> Kcp<O> {
         let Stats { snd_una, snd_nxt, rcv_nxt, .. } = before;
         log.push(now, Event::Start { conv: self.conv, snd_una, snd_nxt, rcv_nxt, mss: self.config.mss() });
         [window, queue].into_iter().for_each(|event| log.push(now, event(&before)));
-        let observer = Observer { log, before, was_dead: self.dead };
+        let observer = Observer { log, before, was_dead: self.sender.dead };
         self.work.get_or_insert_default().observer = Some(Box::new(observer));
     }
 
@@ -156,7 +156,7 @@ impl<O: Output> Kcp<O> {
 
     #[cold]
     pub(super) fn log_flush(&mut self, now: Time) {
-        let (after, dead) = (self.stats(), self.dead);
+        let (after, dead) = (self.stats(), self.sender.dead);
         let Some(Work { observer: Some(observer), .. }) = self.work.as_deref_mut() else { return };
         let Observer { log, before, was_dead } = &mut **observer;
         let (first, n) = (before.snd_nxt, after.snd_nxt.0.wrapping_sub(before.snd_nxt.0));

@@ -1,6 +1,6 @@
 //! The sending half: messages in, segments out, until they are acknowledged.
 
-use super::config::Config;
+use super::config::{Config, WND_RCV_MIN};
 use super::error::SendError;
 use super::transmit::{Flight, Outgoing};
 use crate::ring::{BYTES_MAX, ByteRing, Reader, Ring};
@@ -19,6 +19,12 @@ pub(super) struct Sender {
     pub(super) in_flight: u32,
     /// Payload bytes that wait.
     waiting_bytes: u32,
+    /// The peer's window as last heard, segments.
+    pub(super) rmt_wnd: u16,
+    /// A segment has been sent `dead_link` times.
+    pub(super) dead: bool,
+    /// Whether an empty message is refused.
+    pub(super) refuses_empty: bool,
     /// The payloads, in the order of their segments.
     bytes: ByteRing,
     /// Payloads that are part of the user's buffers.
@@ -34,7 +40,17 @@ pub(super) struct Payloads<'a> {
 impl Sender {
     pub(super) fn new(start: Sn) -> Self {
         let (ring, bytes) = (Ring::new(start), ByteRing::default());
-        Self { ring, nxt: start, in_flight: 0, waiting_bytes: 0, bytes, shared: None }
+        Self {
+            ring,
+            nxt: start,
+            in_flight: 0,
+            waiting_bytes: 0,
+            rmt_wnd: WND_RCV_MIN,
+            dead: false,
+            refuses_empty: false,
+            bytes,
+            shared: None,
+        }
     }
 
     #[inline]
@@ -254,7 +270,7 @@ impl Sender {
     }
 
     fn queue_full(&self) -> SendError {
-        SendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
+        SendError::Full { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
     }
 
     fn fill_last(&mut self, data: &[u8]) {

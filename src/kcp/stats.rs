@@ -106,7 +106,7 @@ impl<O: Output> Kcp<O> {
             rto: tick * self.rtt.rto,
             cwnd: control.window(),
             ssthresh: control.ssthresh(),
-            rmt_wnd: self.rmt_wnd,
+            rmt_wnd: self.sender.rmt_wnd,
             in_flight: self.sender.in_flight,
             snd_queue: self.sender.waiting(),
             rcv_queue: self.receiver.queued(),
@@ -129,7 +129,7 @@ impl<O: Output> Kcp<O> {
     }
 
     pub(crate) const fn rmt_wnd(&self) -> u16 {
-        self.rmt_wnd
+        self.sender.rmt_wnd
     }
 
     pub(crate) fn waiting(&self) -> u32 {

@@ -14,7 +14,7 @@ impl<O: Output> Kcp<O> {
         let config = &self.config;
         let control = self.congestion.control();
         Some(match field {
-            "state" => i64::from(if self.dead { u32::MAX } else { 0 }),
+            "state" => i64::from(if self.sender.dead { u32::MAX } else { 0 }),
             "snd_una" => self.sender.una().0.into(),
             "snd_nxt" => self.sender.nxt.0.into(),
             "rcv_nxt" => self.receiver.nxt.0.into(),
@@ -26,7 +26,7 @@ impl<O: Output> Kcp<O> {
             },
             "snd_wnd" => config.snd_wnd.into(),
             "rcv_wnd" => config.rcv_wnd.into(),
-            "rmt_wnd" => self.rmt_wnd.into(),
+            "rmt_wnd" => self.sender.rmt_wnd.into(),
             "rx_srtt" => self.rtt.srtt.into(),
             "rx_rttval" => self.rtt.rttvar.into(),
             "rx_rto" => self.rtt.rto.into(),
@@ -63,8 +63,8 @@ impl<O: Output> Kcp<O> {
         match (field, &mut self.congestion) {
             ("ccops", congestion) if value == 0 => *congestion = Controller::Kcp(KcpControl::default()),
             ("conv", _) => self.conv = Conv(value),
-            ("state", _) => self.dead = value == u32::MAX,
-            ("rmt_wnd", _) => self.rmt_wnd = u16::try_from(value).unwrap_or(u16::MAX),
+            ("state", _) => self.sender.dead = value == u32::MAX,
+            ("rmt_wnd", _) => self.sender.rmt_wnd = u16::try_from(value).unwrap_or(u16::MAX),
             ("interval", _) => self.config.interval = u16::try_from(value).unwrap_or(u16::MAX),
             ("rx_srtt", _) => self.rtt.srtt = time,
             ("rx_rttval", _) => self.rtt.rttvar = time,

@@ -21,8 +21,6 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) sender: &'a mut Sender,
     pub(super) congestion: &'a mut Controller,
     pub(super) rtt: &'a Rtt,
-    /// The peer's window, segments.
-    pub(super) rmt_wnd: u16,
     /// The congestion window when the flush began.
     pub(super) prior_window: u32,
     /// Sends of the segment that was sent most often; by time, seconds without an acknowledgement.
@@ -49,7 +47,7 @@ impl Resent {
 impl<O> Transmit<'_, '_, O> {
     #[inline]
     pub(super) fn room(&self) -> u32 {
-        self.congestion.room(self.config, self.rmt_wnd, self.sender)
+        self.congestion.room(self.config, self.sender)
     }
 }
 

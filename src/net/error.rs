@@ -59,7 +59,7 @@ impl From<Error> for io::Error {
                 CloseReason::Local(_) => io::ErrorKind::NotConnected,
                 _ => io::ErrorKind::ConnectionReset,
             },
-            Error::Send(kcp::SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
+            Error::Send(kcp::SendError::Full { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
             Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Connect(_) => {
@@ -70,7 +70,14 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Whether a call found nothing to do now.
-pub(super) fn would_block<T>(result: &io::Result<T>) -> bool {
-    matches!(result, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+/// What `?` makes of the errors of bare KCP in a program that returns [`io::Error`].
+macro_rules! inside {
+    ($($error:ty)*) => {$(
+        impl From<$error> for io::Error {
+            fn from(error: $error) -> Self {
+                Error::from(error).into()
+            }
+        }
+    )*};
 }
+inside! { kcp::SendError RecvError }

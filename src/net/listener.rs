@@ -21,15 +21,14 @@ use whitewater_udp::{Mode, Port, as_v4};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// let mut listener = kcp::Listener::bind("0.0.0.0:4000", &PeersConfig::open())?;
-/// let mut message = [0; 1 << 16];
 /// loop {
 ///     listener.poll(None)?;
-///     while let Some(event) = listener.next_event() {
+///     while let Some(event) = listener.poll_event() {
 ///         let PeerEvent::Readable(id) = event else { continue };
 ///         while let Some(peer) = listener.peer(id)
-///             && let Ok(len) = peer.recv(&mut message)
+///             && let Some(message) = peer.recv()
 ///         {
-///             if peer.send(&message[..len]).is_err() {
+///             if peer.send(&message).is_err() {
 ///                 listener.close(id); // it sends and does not read
 ///             }
 ///         }
@@ -54,7 +53,7 @@ impl Listener {
     ///
     /// `addr` does not resolve or is in use, or `config` is out of range ([`Error::Config`]).
     pub fn bind(addr: impl ToSocketAddrs, config: &PeersConfig) -> io::Result<Self> {
-        Self::wrap(UdpSocket::bind(addr)?, config)
+        Self::from_socket(UdpSocket::bind(addr)?, config)
     }
 
     /// A listener on a socket that is bound already, and not connected. It becomes non-blocking.
@@ -62,7 +61,7 @@ impl Listener {
     /// # Errors
     ///
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
-    pub fn wrap(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
+    pub fn from_socket(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
         let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
         Ok(Self::over(Port::new(socket, Mode::Fragments, MANY_PEERS)?, Clock::new(), peers))
     }
@@ -78,7 +77,7 @@ impl Listener {
         config: &PeersConfig,
         count: usize,
     ) -> io::Result<Vec<Self>> {
-        sockets(addr, count)?.into_iter().map(|socket| Self::wrap(socket, config)).collect()
+        sockets(addr, count)?.into_iter().map(|socket| Self::from_socket(socket, config)).collect()
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns
@@ -92,7 +91,7 @@ impl Listener {
     }
 
     /// The oldest event that was not taken yet: see [`Peers::poll_event`].
-    pub fn next_event(&mut self) -> Option<PeerEvent> {
+    pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.machine.poll_event()
     }
 
@@ -144,7 +143,7 @@ mod tests {
         let id = listener.register(socket.local_addr().unwrap(), Conv(7)).unwrap();
         listener.peer(id).unwrap().send(b"to the peer").unwrap();
         listener.peer(id).unwrap().flush();
-        socket.try_send(b"to the listener").unwrap();
+        socket.send(b"to the listener").unwrap();
         listener.line.port.fail(io::Error::other("no listener"));
         socket.fail(io::Error::other("no socket"));
         assert_eq!(listener.pump().unwrap_err().to_string(), "no listener");
@@ -152,8 +151,8 @@ mod tests {
         assert_eq!((listener.socket_traffic().sent, socket.socket_traffic().sent), (1, 1));
         let mut buf = [0; 100];
         socket.set_read_timeout(Some(PATIENCE));
-        assert_eq!(socket.recv(&mut buf).map(|len| buf[..len].to_vec()).unwrap(), b"to the peer");
+        assert_eq!(socket.recv_blocking(&mut buf).map(|len| buf[..len].to_vec()).unwrap(), b"to the peer");
         assert!(listener.poll(Some(PATIENCE)).unwrap());
-        assert_eq!(listener.peer(id).unwrap().recv(&mut buf), Ok(15));
+        assert_eq!(listener.peer(id).unwrap().recv_into(&mut buf), Ok(15));
     }
 }

@@ -6,11 +6,12 @@ use super::clock::{Clock, random};
 use super::driver::{Driver, ONE_PEER};
 use super::error::Error;
 use super::tally::SocketStats;
-use crate::kcp::{Config, Envelope, EnvelopeConfig, Kcp, Link, Stats};
+use crate::kcp::{Config, Envelope, EnvelopeConfig, Kcp, Link, RecvError, SendError, Stats};
 use crate::machine::Machine;
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
+use bytes::Bytes;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroUsize;
@@ -22,27 +23,26 @@ use whitewater_udp::{Mode, Port, socket_for};
 /// can be the peer.
 ///
 /// There are two ways to use it. A game loop calls [`pump`](Self::pump) once a frame and the
-/// `try_` calls, which never touch the socket:
+/// other calls, which never touch the socket:
 ///
 /// ```no_run
 /// # use whitewater::kcp::{self, Config, Conv};
 /// # fn frame() {}
 /// # fn main() -> std::io::Result<()> {
 /// let mut socket = kcp::Socket::connect("game.example:4000", Conv(7), &Config::default())?;
-/// let mut message = [0; 1200];
 /// loop {
 ///     socket.pump()?;
-///     while let Ok(len) = socket.try_recv(&mut message) {
-///         println!("{} bytes", message[..len].len());
+///     while let Some(message) = socket.recv() {
+///         println!("{} bytes", message.len());
 ///     }
 ///     frame();
-///     socket.try_send(b"input")?;
+///     socket.send(b"input")?;
 ///     socket.flush();
 /// }
 /// # }
 /// ```
 ///
-/// A program without a loop calls [`send`](Self::send), [`recv`](Self::recv) and
+/// A program without a loop calls [`send_blocking`](Self::send_blocking), [`recv_blocking`](Self::recv_blocking) and
 /// [`drain`](Self::drain), which pump while they wait. Nothing pumps between calls: without one of
 /// them, and without `pump`, nothing is sent again and nothing is acknowledged.
 #[derive(Debug)]
@@ -76,26 +76,18 @@ impl Socket {
             |address| socket_for(address).and_then(|socket| socket.connect(address).map(|()| socket));
         let found =
             peer.to_socket_addrs()?.fold(nobody, |found, address| found.or_else(|_| connect(address)));
-        Self::wrap(found?, conv, config)
-    }
-
-    /// A session over a socket that is connected already. The socket becomes non-blocking.
-    ///
-    /// # Errors
-    ///
-    /// The socket is not connected, it fails, or `config` is out of range ([`Error::Config`]).
-    pub fn wrap(socket: UdpSocket, conv: Conv, config: &Config) -> io::Result<Self> {
+        let socket = found?;
         let peer = socket.peer_addr()?;
-        Self::wrap_to(socket, peer, conv, config)
+        Self::from_socket(socket, peer, conv, config)
     }
 
-    /// A session with `peer` over a socket that is not connected. What comes from another address
+    /// A session with `peer` over a socket of your own, which becomes non-blocking. What comes from another address
     /// is dropped and counted.
     ///
     /// # Errors
     ///
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
-    pub fn wrap_to(socket: UdpSocket, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
+    pub fn from_socket(socket: UdpSocket, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
         let port = Port::new(socket, Mode::Fragments, ONE_PEER)?;
         let machine = Link::new(peer, conv, config).map_err(Error::from)?;
         let mut driver = Driver::over(port, Clock::new(), machine);
@@ -157,27 +149,31 @@ impl Socket {
         Ok(wait)
     }
 
-    /// Queues a message for the next flush. The socket is not touched.
+    /// Queues a message for the next flush, and returns the bytes taken: see [`Kcp::send`]. The socket is not touched.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when the send queue is full, `InvalidInput` when the message is longer than a
-    /// message can be.
-    pub fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
+    /// As [`Kcp::send`]. [`SendError::Full`] means no room now.
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         let sent = self.driver.machine.send(message);
         if self.envelope().is_some_and(Envelope::flushes_sends) {
             self.pump_due = Time::ZERO;
         }
-        Ok(sent.map_err(Error::from)?)
+        sent
     }
 
-    /// Takes the next message that [`pump`](Self::pump) has brought in. The socket is not touched.
+    /// Takes the next message that [`pump`](Self::pump) has brought in; `None` if there is no whole one. The socket is not touched.
+    pub fn recv(&mut self) -> Option<Bytes> {
+        self.kcp_mut().recv()
+    }
+
+    /// Takes the next message into `buf` and returns its length. The socket is not touched.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when there is none, `InvalidInput` when `buf` is too small (the message stays).
-    pub fn try_recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        Ok(self.kcp_mut().recv(buf).map_err(Error::from)?)
+    /// There is none, or it does not fit and stays.
+    pub fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.kcp_mut().recv_into(buf)
     }
 
     /// Sends everything that may be sent now instead of at the next interval.
@@ -187,12 +183,12 @@ impl Socket {
         self.driver.transmit();
     }
 
-    /// Most time that [`recv`](Self::recv) waits; `None`, the default, is for ever.
+    /// Most time that [`recv_blocking`](Self::recv_blocking) waits; `None`, the default, is for ever.
     pub const fn set_read_timeout(&mut self, timeout: Option<Duration>) {
         self.read_timeout = timeout;
     }
 
-    /// Most time that [`send`](Self::send) waits; `None`, the default, is for ever.
+    /// Most time that [`send_blocking`](Self::send_blocking) waits; `None`, the default, is for ever.
     pub const fn set_write_timeout(&mut self, timeout: Option<Duration>) {
         self.write_timeout = timeout;
     }
@@ -210,7 +206,7 @@ impl Socket {
         self.is_eager = eager;
     }
 
-    /// Whether [`recv`](Self::recv) returns a message before it sends what acknowledges it. That leaves with the next call then: in one
+    /// Whether [`recv_blocking`](Self::recv_blocking) returns a message before it sends what acknowledges it. That leaves with the next call then: in one
     /// datagram with the answer, if there is one. Set it where the program answers at once, or calls again at once: while it does
     /// anything else, nothing is acknowledged, and the peer takes messages for lost. Off unless set.
     pub const fn set_late_acks(&mut self, late_acks: bool) {
@@ -259,7 +255,7 @@ impl Socket {
     /// The address of the other end.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
-        self.driver.machine.address()
+        self.driver.machine.peer_addr()
     }
 
     #[cfg(test)]

@@ -65,7 +65,7 @@ impl SendError {
     #[must_use]
     pub const fn is_for_now(&self) -> bool {
         match self {
-            Self::Lane(error) => matches!(error, kcp::SendError::QueueFull { .. }),
+            Self::Lane(error) => matches!(error, kcp::SendError::Full { .. }),
             Self::Channel(error) => {
                 matches!(
                     error,

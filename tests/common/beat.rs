@@ -177,7 +177,7 @@ impl Receiver {
     fn take(&mut self, now: Time, datagram: &[u8]) {
         self.kcp.input(now, datagram).unwrap();
         let mut message = [0; 1500];
-        while self.kcp.recv(&mut message).is_ok() {
+        while self.kcp.recv_into(&mut message).is_ok() {
             let index = u32::from_le_bytes(*message.first_chunk().unwrap());
             assert_eq!(index as usize, self.arrived.len());
             self.arrived.push(now);

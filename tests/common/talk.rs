@@ -135,9 +135,9 @@ impl End {
             let Some(len) = self.kcp.peek_size() else { return };
             let mut message = vec![0; len];
             if self.setup.shares {
-                message.copy_from_slice(&self.kcp.recv_bytes().unwrap());
+                message.copy_from_slice(&self.kcp.recv().unwrap());
             } else {
-                assert_eq!(self.kcp.recv(&mut message), Ok(len));
+                assert_eq!(self.kcp.recv_into(&mut message), Ok(len));
             }
             self.received.push(message);
             self.received_at.push(now);

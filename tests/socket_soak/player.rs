@@ -173,14 +173,14 @@ impl End {
     fn say(&mut self, message: &[u8]) -> bool {
         match self {
             Self::Session(client) => client.send(0, message).is_ok(),
-            Self::Bare(socket) => socket.try_send(message).is_ok(),
+            Self::Bare(socket) => socket.send(message).is_ok(),
         }
     }
 
     fn hear(&mut self, buf: &mut [u8]) -> Option<usize> {
         match self {
             Self::Session(client) => client.recv(0, buf).ok(),
-            Self::Bare(socket) => socket.try_recv(buf).ok(),
+            Self::Bare(socket) => socket.recv_into(buf).ok(),
         }
     }
 

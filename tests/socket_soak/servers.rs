@@ -86,11 +86,11 @@ fn listen(mut listener: kcp::Listener, stop: &AtomicBool) -> u64 {
     let (mut heard, mut total, mut buf) = (HashMap::<PeerId, Heard>::new(), 0, vec![0; LONGEST]);
     while !stop.load(Ordering::Relaxed) {
         listener.poll(Some(TICK)).unwrap();
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             match event {
                 kcp::PeerEvent::Readable(id) => {
                     let (of, peer) = (heard.entry(id).or_default(), listener.peer(id).unwrap());
-                    while let Ok(len) = peer.recv(&mut buf) {
+                    while let Ok(len) = peer.recv_into(&mut buf) {
                         of.take(&buf[..len]);
                         total += 1;
                         peer.send(&buf[..len]).unwrap();

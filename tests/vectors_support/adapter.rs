@@ -317,11 +317,11 @@ impl Block {
     fn recv(&mut self, len: i64) -> Answer {
         let fits = self.kcp.peek_size().is_some_and(|size| int(size) <= len);
         if self.by_bytes && fits {
-            let message = self.kcp.recv_bytes().expect("a message of the size peeked");
+            let message = self.kcp.recv().expect("a message of the size peeked");
             return Answer { ret: Some(int(message.len())), data: Some(message.into()), ..Answer::default() };
         }
         let mut buf = vec![0; usize::try_from(len.unsigned_abs()).unwrap()];
-        let taken = if len < 0 { self.kcp.peek(&mut buf) } else { self.kcp.recv(&mut buf) };
+        let taken = if len < 0 { self.kcp.peek(&mut buf) } else { self.kcp.recv_into(&mut buf) };
         let ret = match taken {
             Ok(taken) => {
                 buf.truncate(taken);

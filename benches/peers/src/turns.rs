@@ -124,7 +124,9 @@ impl Bare {
     fn new() -> Self {
         let (near, far) = sockets();
         let wrap = |socket| {
-            let mut socket = kcp::Socket::wrap(socket, Conv(7), &Config::default()).expect("a config");
+            let peer = socket.peer_addr().expect("it is connected");
+            let mut socket =
+                kcp::Socket::from_socket(socket, peer, Conv(7), &Config::default()).expect("a config");
             socket.set_late_acks(true); // each message is answered
             socket
         };

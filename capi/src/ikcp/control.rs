@@ -182,10 +182,10 @@ impl Control {
         };
         let taken = match buf {
             Some(buf) if len < 0 => self.kcp.peek(buf),
-            Some(buf) => self.kcp.recv(buf),
+            Some(buf) => self.kcp.recv_into(buf),
             None if size > usize::try_from(len.unsigned_abs()).unwrap_or(0) => return -3,
             None if len < 0 => Ok(size),
-            None => Ok(self.kcp.recv_bytes().map_or(0, |message| message.len())),
+            None => Ok(self.kcp.recv().map_or(0, |message| message.len())),
         };
         match taken {
             Ok(taken) => int(taken),

@@ -125,7 +125,7 @@ impl World {
     fn received(&mut self) -> Vec<Vec<u8>> {
         let Some(&id) = self.accepted.first() else { return Vec::new() };
         let (mut buf, peer) = ([0; 4096], self.server.peer(id).unwrap());
-        std::iter::from_fn(|| peer.recv(&mut buf).ok().map(|len| buf[..len].to_vec())).collect()
+        std::iter::from_fn(|| peer.recv_into(&mut buf).ok().map(|len| buf[..len].to_vec())).collect()
     }
 
     fn stats(&self) -> [Stats; 2] {
@@ -156,7 +156,7 @@ fn every_cipher_works_both_ways_through_loss_with_and_without_parity() {
                     world.server.peer(world.accepted[0]).unwrap().send(&part).unwrap();
                     there.extend(part);
                 }
-                while let Ok(len) = world.client.peer(world.to).unwrap().recv(&mut buf) {
+                while let Ok(len) = world.client.peer(world.to).unwrap().recv_into(&mut buf) {
                     back.extend_from_slice(&buf[..len]);
                 }
             }
@@ -331,7 +331,7 @@ fn served_of_300(server: &PeersConfig) -> usize {
             while let Some((datagram, _)) = client.emit(now) {
                 there.push_back((now, *address, datagram.to_vec()));
             }
-            *served |= client.peer(*to).unwrap().recv(&mut [0; 16]) == Ok(5);
+            *served |= client.peer(*to).unwrap().recv_into(&mut [0; 16]) == Ok(5);
         }
         while there.front().is_some_and(|(sent, ..)| now.since(*sent) >= DELAY) {
             let (_, from, datagram) = there.pop_front().unwrap();
@@ -342,7 +342,7 @@ fn served_of_300(server: &PeersConfig) -> usize {
                 && let Some(peer) = server.peer(id)
             {
                 let mut buf = [0; 16];
-                let len = peer.recv(&mut buf).unwrap();
+                let len = peer.recv_into(&mut buf).unwrap();
                 peer.send(&buf[..len]).unwrap();
             }
         }
@@ -540,7 +540,7 @@ fn a_datagram_without_effect_allocates_nothing() {
         world.run(5);
         if let Some(&id) = world.accepted.first() {
             let peer = world.server.peer(id).unwrap();
-            while peer.recv(&mut buf).is_ok() {}
+            while peer.recv_into(&mut buf).is_ok() {}
         }
     };
     (0..500).for_each(|_| round(&mut world));

@@ -79,7 +79,7 @@ impl KcpEnd {
             return false;
         };
         message.resize(len, 0);
-        self.kcp.recv(message).is_ok()
+        self.kcp.recv_into(message).is_ok()
     }
 
     /// The control block.

@@ -55,8 +55,8 @@ impl Controller {
     ///
     /// The windows of both ends count from `snd_una` on, and so does that of KCP. To another
     /// controller what has arrived is no more under way, or one missing segment stops a full path.
-    pub(in crate::kcp) fn room(&self, config: &Config, rmt_wnd: u16, sender: &Sender) -> u32 {
-        let room = window_room(config, rmt_wnd, sender);
+    pub(in crate::kcp) fn room(&self, config: &Config, sender: &Sender) -> u32 {
+        let room = window_room(config, sender);
         match self {
             Self::Kcp(_) if config.congestion.is_none() => room,
             Self::Kcp(control) => room.min(control.window().saturating_sub(sender.span())),
@@ -72,8 +72,8 @@ impl Controller {
     }
 
     /// Whether segments wait though both windows have room for them.
-    pub(in crate::kcp) fn holds_back(config: &Config, rmt_wnd: u16, sender: &Sender) -> bool {
-        sender.waiting() > 0 && window_room(config, rmt_wnd, sender) > 0
+    pub(in crate::kcp) fn holds_back(config: &Config, sender: &Sender) -> bool {
+        sender.waiting() > 0 && window_room(config, sender) > 0
     }
 
     /// Whether nothing but the windows of both ends limits what is in flight.
@@ -155,8 +155,8 @@ impl Controller {
 }
 
 /// Segments for which the windows of both ends have room.
-fn window_room(config: &Config, rmt_wnd: u16, sender: &Sender) -> u32 {
-    u32::from(config.snd_wnd.min(rmt_wnd)).saturating_sub(sender.span())
+fn window_room(config: &Config, sender: &Sender) -> u32 {
+    u32::from(config.snd_wnd.min(sender.rmt_wnd)).saturating_sub(sender.span())
 }
 
 impl Custom {

@@ -43,7 +43,7 @@ impl<O: Output> Kcp<O> {
     fn transmission_arrived(&mut self, now: Time, head: RawHeader<'_>, flight: &Flight, acked: &mut Acked) {
         let earlier = flight.ts.since(head.ts());
         let age = now.token().since(head.ts());
-        if earlier < 0 && (self.config.has_repairs() || self.rides) {
+        if earlier < 0 && (self.config.has_repairs() || self.receiver.rides) {
             return; // of a copy, or rebuilt, perhaps long after the repair came: that measures nothing
         }
         if earlier < 0 || (earlier > 0 && flight.xmit == 1) || !(-AHEAD_MAX..=AGE_MAX).contains(&age) {

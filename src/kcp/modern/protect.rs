@@ -97,7 +97,7 @@ impl Protection {
             self.protector.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
         }
         let first = self.unprotected.take().unwrap_or(first);
-        let is_held_back = Controller::holds_back(transmit.config, transmit.rmt_wnd, transmit.sender);
+        let is_held_back = Controller::holds_back(transmit.config, transmit.sender);
         if is_held_back || first == transmit.sender.nxt {
             return 0; // what waits gains more from the room on the path
         }

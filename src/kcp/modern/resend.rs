@@ -103,7 +103,7 @@ impl ByTime {
     }
 
     fn spread<O>(&mut self, transmit: &Transmit<'_, '_, O>) -> u32 {
-        let Some(window) = transmit.congestion.window_of_kcp(transmit.config, transmit.rmt_wnd) else {
+        let Some(window) = transmit.congestion.window_of_kcp(transmit.config, transmit.sender.rmt_wnd) else {
             return u32::MAX;
         };
         let (room, rtt) = (transmit.room(), transmit.rtt);

@@ -33,6 +33,10 @@ pub(super) struct Receiver {
     last_frg: u8,
     /// The queue has been full since the last read: segments may be left parked for that.
     was_full: bool,
+    /// Whether the peer's window has been heard; until then it counts as the least that ikcp.c has.
+    pub(super) hears_wnd: bool,
+    /// Whether the peer knows that acknowledgements may wait for a segment of ours.
+    pub(super) rides: bool,
     rare: Option<Box<Rare>>,
 }
 
@@ -67,7 +71,18 @@ pub(super) enum Stored {
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
         let (index, log) = (Ring::new(start), ByteRing::default());
-        Self { index, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, was_full: false, rare: None }
+        Self {
+            index,
+            nxt: start,
+            parked: 0,
+            log,
+            read_early: 0,
+            last_frg: 0,
+            was_full: false,
+            hears_wnd: false,
+            rides: false,
+            rare: None,
+        }
     }
 
     /// Segments that can be read, whole messages or not.

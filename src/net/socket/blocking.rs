@@ -1,7 +1,7 @@
 //! The calls that pump while they wait.
 
 use super::Socket;
-use crate::net::error::would_block;
+use crate::kcp::{RecvError, SendError};
 use crate::time::Time;
 use std::io;
 use std::time::Duration;
@@ -15,19 +15,19 @@ impl Socket {
     ///
     /// `WouldBlock` when the write timeout passes, `InvalidInput` when the message is longer than
     /// a message can be, `TimedOut` when the peer is gone.
-    pub fn send(&mut self, message: &[u8]) -> io::Result<usize> {
+    pub fn send_blocking(&mut self, message: &[u8]) -> io::Result<usize> {
         self.has_sent = true;
         let deadline = self.deadline(self.write_timeout);
         loop {
-            let sent = self.try_send(message);
-            if !would_block(&sent) {
+            let sent = self.send(message);
+            if !is_full(&sent) {
                 self.update_if_due()?;
-                return sent;
+                return Ok(sent?);
             }
             let wait = self.pump()?;
-            let sent = self.try_send(message);
-            if !would_block(&sent) {
-                return sent;
+            let sent = self.send(message);
+            if !is_full(&sent) {
+                return Ok(sent?);
             }
             self.wait(wait, deadline)?;
         }
@@ -39,7 +39,7 @@ impl Socket {
     ///
     /// `WouldBlock` when the read timeout passes, `InvalidInput` when `buf` is too small (the
     /// message stays), `TimedOut` when the peer is gone and every message it sent was taken.
-    pub fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+    pub fn recv_blocking(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let deadline = self.deadline(self.read_timeout);
         if self.acks_wait {
             let now = self.driver.now();
@@ -48,14 +48,14 @@ impl Socket {
         loop {
             if self.late_acks {
                 let received = self.recv_first(buf)?;
-                if !would_block(&received) {
-                    return received;
+                if received != Err(RecvError::NoMessage) {
+                    return Ok(received?);
                 }
             }
             let pumped = self.pump_if_due();
-            let received = self.try_recv(buf);
-            if !would_block(&received) {
-                return received;
+            let received = self.recv_into(buf);
+            if received != Err(RecvError::NoMessage) {
+                return Ok(received?);
             }
             self.wait(pumped?, deadline)?;
         }
@@ -79,9 +79,9 @@ impl Socket {
     }
 
     /// Takes a message that is there, or has arrived; what acknowledges it is for the next call to send.
-    fn recv_first(&mut self, buf: &mut [u8]) -> io::Result<io::Result<usize>> {
-        let received = self.try_recv(buf);
-        if !would_block(&received) {
+    fn recv_first(&mut self, buf: &mut [u8]) -> io::Result<Result<usize, RecvError>> {
+        let received = self.recv_into(buf);
+        if received != Err(RecvError::NoMessage) {
             return Ok(received);
         }
         // Who asks and answers in turn has one datagram to wait for.
@@ -89,7 +89,7 @@ impl Socket {
         self.receive_up_to(most)?;
         self.pump_due = Time::ZERO;
         self.acks_wait = true;
-        Ok(self.try_recv(buf))
+        Ok(self.recv_into(buf))
     }
 
     /// Pumps if that is due, but does not read again what was read a moment ago.
@@ -121,6 +121,10 @@ impl Socket {
     fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {
         timeout.map(|timeout| self.driver.now() + timeout)
     }
+}
+
+fn is_full(sent: &Result<usize, SendError>) -> bool {
+    sent.is_err_and(|error| error.is_full())
 }
 
 /// How long a program that sends and does not receive may leave the socket unread: much less than a round trip is taken to be.

@@ -113,7 +113,7 @@ impl Member for Peer {
     }
 
     fn recv(&mut self, _: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv(buf)
+        self.recv_into(buf)
     }
 
     fn is_readable(&self, _: usize) -> bool {

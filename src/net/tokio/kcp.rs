@@ -117,7 +117,7 @@ impl KcpStream {
     /// The address of the peer; `None`: it is gone.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
-        self.with(|peer| peer.address())
+        self.with(|peer| peer.peer_addr())
     }
 }
 

@@ -111,7 +111,7 @@ impl Lanes {
     pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
         let lane = self.used(lane)?;
         let sent = lane.kcp.send(message);
-        if let Err(kcp::SendError::QueueFull { .. }) = sent {
+        if let Err(kcp::SendError::Full { .. }) = sent {
             lane.was_full = true;
             self.is_awaited = true;
         } else if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {

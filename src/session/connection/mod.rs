@@ -220,7 +220,7 @@ impl<M: Message> Connection<M> {
     ///
     /// There is none yet, or it does not fit and stays.
     pub fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.lanes.blocks().nth(lane).ok_or(RecvError::NoMessage)?.recv(buf)
+        self.lanes.blocks().nth(lane).ok_or(RecvError::NoMessage)?.recv_into(buf)
     }
 
     /// Bytes of the next message of a lane; `None`: it is not there yet.

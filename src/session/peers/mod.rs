@@ -48,9 +48,8 @@ use std::time::Duration;
 ///     datagram.clear();
 /// }
 /// assert_eq!(peers.poll_event(), Some(kcp::PeerEvent::Readable(id)));
-/// let mut message = [0; 16];
-/// let len = peers.peer(id).ok_or("gone")?.recv(&mut message)?;
-/// assert_eq!(&message[..len], b"hello");
+/// let message = peers.peer(id).ok_or("gone")?.recv().ok_or("nothing")?;
+/// assert_eq!(message, "hello");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -212,9 +211,9 @@ impl Peers {
             peer.wrap(now, id, &mut **envelope);
             envelope.forget(id.0);
         }
-        self.quarantine.insert(now, name(peer.address(), peer.conv()), ());
+        self.quarantine.insert(now, name(peer.peer_addr(), peer.conv()), ());
         self.stats.closed_here += 1;
-        log::debug!("peer {id} at {} closed here", peer.address());
+        log::debug!("peer {id} at {} closed here", peer.peer_addr());
         if self.last_words.len() >= LAST_WORDS_MAX {
             self.last_words.pop_front();
         }
@@ -309,7 +308,7 @@ impl Peers {
 
     fn remove(&mut self, id: PeerId) -> Option<Peer> {
         let mut peer = *self.peers.remove(&id)?;
-        self.by_name.remove(&name(peer.address(), peer.conv()));
+        self.by_name.remove(&name(peer.peer_addr(), peer.conv()));
         self.last = None;
         self.agenda.leave(id, &mut peer.entry);
         match peer.host {
@@ -329,7 +328,7 @@ impl Peers {
             PeerCloseReason::DeadLink => self.stats.closed_dead += 1,
         }
         self.events.push_back(PeerEvent::Closed { id, reason });
-        log::debug!("peer {id} at {} gone: {reason:?}", peer.address());
+        log::debug!("peer {id} at {} gone: {reason:?}", peer.peer_addr());
         self.ended.push_back(peer);
     }
 }
@@ -361,7 +360,7 @@ impl Machine for Peers {
             while let Some(peer) = self.last_words.front_mut() {
                 if let Some(datagram) = peer.pop() {
                     out.extend_from_slice(datagram);
-                    return Some(peer.address().into());
+                    return Some(peer.peer_addr().into());
                 }
                 self.last_words.pop_front();
             }
@@ -385,7 +384,7 @@ impl Machine for Peers {
             if let Some(datagram) = peer.pop() {
                 out.extend_from_slice(datagram);
                 self.agenda.sent(datagram.len());
-                return Some(peer.address().into());
+                return Some(peer.peer_addr().into());
             }
             self.agenda.end_turn(Some(&mut peer.entry));
             self.agenda.put_off(id, &mut peer.entry);

@@ -7,6 +7,7 @@ use crate::seq::Conv;
 use crate::session::seats::Entry;
 use crate::time::Time;
 use crate::wire::{self, Command, DatagramQueue, Output};
+use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -136,7 +137,7 @@ impl Peer {
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         let sent = self.kcp.send(message);
         self.flush |= self.flushes_sends;
-        self.blocked |= matches!(sent, Err(SendError::QueueFull { .. }));
+        self.blocked |= sent.is_err_and(|error| error.is_full());
         sent
     }
 
@@ -146,13 +147,18 @@ impl Peer {
         !self.is_asked
     }
 
-    /// Takes the next message and returns its length.
+    /// Takes the next message; `None` if no whole one has arrived.
+    pub fn recv(&mut self) -> Option<Bytes> {
+        self.kcp.recv()
+    }
+
+    /// Takes the next message into `buf` and returns its length.
     ///
     /// # Errors
     ///
     /// There is none, or it does not fit and stays.
-    pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.kcp.recv(buf)
+    pub fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.kcp.recv_into(buf)
     }
 
     /// Has everything that may be sent leave when its owner is polled next, instead of after the interval.
@@ -174,7 +180,7 @@ impl Peer {
 
     /// Where it is.
     #[must_use]
-    pub const fn address(&self) -> SocketAddr {
+    pub const fn peer_addr(&self) -> SocketAddr {
         self.address
     }
 

@@ -300,7 +300,7 @@ impl Host for Listener {
         }
         listener.pump().expect("a socket");
         let mut buf = [0; 2048];
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             let kcp::PeerEvent::Readable(id) = event else { continue };
             let peer = listener.peer(id).expect("it is up");
             while let Ok(len) = peer.recv(&mut buf) {

@@ -65,7 +65,7 @@ impl Peer for Stream {
 
     fn send(&mut self, message: &[u8]) {
         match self.0.send(message) {
-            Ok(_) | Err(kcp::SendError::QueueFull { .. }) => {}
+            Ok(_) | Err(kcp::SendError::Full { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -19,14 +19,14 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         }
         while queued < sent.len() {
             let part = &sent[queued..(queued + 1 + queued * 7919 % 5000).min(sent.len())]; // of varying length
-            match socket.try_send(part) {
+            match socket.send(part) {
                 Ok(taken) => queued += taken,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+                Err(error) if error.is_full() => break,
+                Err(error) => return Err(error.into()),
             }
         }
         let wait = socket.pump()?;
-        while let Ok(len) = socket.try_recv(&mut buf) {
+        while let Ok(len) = socket.recv_into(&mut buf) {
             if sent.get(back..back + len) != Some(&buf[..len]) {
                 return Err(io::Error::other(format!("what came back is different after {back} bytes")));
             }

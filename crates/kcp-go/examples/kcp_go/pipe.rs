@@ -25,15 +25,15 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
             if part.is_empty() {
                 continue; // never send an empty message: kcp-go gets stuck on it
             }
-            match socket.try_send(&part) {
+            match socket.send(&part) {
                 Ok(taken) => drop(part.drain(..taken)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+                Err(error) if error.is_full() => break,
+                Err(error) => return Err(error.into()),
             }
             active = Instant::now();
         }
         let wait = socket.pump()?;
-        while let Ok(len) = socket.try_recv(&mut buf) {
+        while let Ok(len) = socket.recv_into(&mut buf) {
             out.write_all(&buf[..len])?;
             active = Instant::now();
         }

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     let mut echo = Echo { held: HashMap::new(), buf: vec![0; 1 << 16] };
     loop {
         listener.poll(None)?;
-        while let Some(event) = listener.next_event() {
+        while let Some(event) = listener.poll_event() {
             match event {
                 PeerEvent::Readable(id) | PeerEvent::Writable(id) => echo.go_on(&mut listener, id),
                 PeerEvent::Closed { id, reason } => {
@@ -42,14 +42,14 @@ impl Echo {
         loop {
             let message = match self.held.remove(&id) {
                 Some(message) => message,
-                None => match peer.recv(&mut self.buf) {
+                None => match peer.recv_into(&mut self.buf) {
                     Ok(len) => self.buf[..len].to_vec(),
                     Err(_) => return,
                 },
             };
             match peer.send(&message) {
                 Ok(sent) if sent < message.len() => drop(self.held.insert(id, message[sent..].to_vec())),
-                Err(kcp::SendError::QueueFull { .. }) => return drop(self.held.insert(id, message)), // until it is writable
+                Err(kcp::SendError::Full { .. }) => return drop(self.held.insert(id, message)), // until it is writable
                 _ => {}
             }
         }

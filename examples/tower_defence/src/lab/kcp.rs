@@ -32,7 +32,7 @@ impl Pipe for OfKcp {
     fn recv(&mut self, packet: &mut Vec<u8>) -> bool {
         let Some(len) = self.0.peek_size() else { return false };
         packet.resize(len, 0);
-        self.0.recv(packet).is_ok()
+        self.0.recv_into(packet).is_ok()
     }
 
     fn pop(&mut self, datagram: &mut Vec<u8>) -> bool {
