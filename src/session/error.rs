@@ -63,7 +63,7 @@ pub enum SendError {
 impl SendError {
     /// Whether there may be room for the same later: back-pressure, not a failure.
     #[must_use]
-    pub const fn is_for_now(&self) -> bool {
+    pub const fn is_full(&self) -> bool {
         match self {
             Self::Lane(error) => matches!(error, kcp::SendError::Full { .. }),
             Self::Channel(error) => {

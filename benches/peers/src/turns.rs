@@ -123,7 +123,7 @@ struct Bare(kcp::Socket, kcp::Socket);
 impl Bare {
     fn new() -> Self {
         let (near, far) = sockets();
-        let wrap = |socket| {
+        let wrap = |socket: UdpSocket| {
             let peer = socket.peer_addr().expect("it is connected");
             let mut socket =
                 kcp::Socket::from_socket(socket, peer, Conv(7), &Config::default()).expect("a config");
@@ -137,10 +137,10 @@ impl Bare {
 impl Pair for Bare {
     fn turn(&mut self) {
         let mut buf = [0; 64];
-        self.0.send(&MESSAGE).expect("a peer that is there");
-        self.1.recv(&mut buf).expect("a peer that is there");
-        self.1.send(&buf).expect("a peer that is there");
-        self.0.recv(&mut buf).expect("a peer that is there");
+        self.0.send_blocking(&MESSAGE).expect("a peer that is there");
+        self.1.recv_blocking(&mut buf).expect("a peer that is there");
+        self.1.send_blocking(&buf).expect("a peer that is there");
+        self.0.recv_blocking(&mut buf).expect("a peer that is there");
     }
 
     fn sent(&self) -> u64 {

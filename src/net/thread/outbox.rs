@@ -56,7 +56,7 @@ impl<M: Message> Outgoing<M> {
             }
             Self::Block(channel, block) => connection.send_block(*channel, block).map(|()| true),
         };
-        sent.or_else(|error| if error.is_for_now() { Ok(false) } else { Err(error) })
+        sent.or_else(|error| if error.is_full() { Ok(false) } else { Err(error) })
     }
 
     const fn refused(&self, error: SendError) -> Incoming<M> {

@@ -42,7 +42,7 @@ impl<C: Core> Lane<C> {
                     state.sent(id, lane, cx);
                     Ok(len)
                 }
-                Err(error) if error.is_for_now() => return state.wait(id, For::Send(lane), cx),
+                Err(error) if error.is_full() => return state.wait(id, For::Send(lane), cx),
                 Err(SendError::Lane(error)) => Err(Error::from(error).into()),
                 Err(error @ SendError::Closed) => {
                     Err(state.error(id).unwrap_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, error)))

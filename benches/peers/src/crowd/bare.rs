@@ -71,7 +71,7 @@ impl<K: Kind> Side for Bare<K> {
         while let Some(event) = self.peers.poll_event() {
             let PeerEvent::Readable(id) = event else { continue };
             let peer = self.peers.peer(id).expect("it is up");
-            while let Ok(len) = peer.recv(&mut self.buf) {
+            while let Ok(len) = peer.recv_into(&mut self.buf) {
                 take(&self.buf[..len]);
             }
         }

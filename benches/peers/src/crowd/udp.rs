@@ -303,7 +303,7 @@ impl Host for Listener {
         while let Some(event) = listener.poll_event() {
             let kcp::PeerEvent::Readable(id) = event else { continue };
             let peer = listener.peer(id).expect("it is up");
-            while let Ok(len) = peer.recv(&mut buf) {
+            while let Ok(len) = peer.recv_into(&mut buf) {
                 take(&buf[..len]);
             }
         }

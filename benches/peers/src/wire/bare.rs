@@ -71,7 +71,7 @@ impl Peer for Stream {
     }
 
     fn recv(&mut self, buf: &mut [u8]) -> Option<usize> {
-        match self.0.recv(buf) {
+        match self.0.recv_into(buf) {
             Ok(len) => Some(len),
             Err(RecvError::NoMessage) => None,
             Err(error) => panic!("{error}"),
