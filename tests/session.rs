@@ -6,7 +6,7 @@ use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{
-    PSK, SERVER, SUITE, World, client_address, client_config, random, server_address, server_config,
+    SERVER, SUITE, World, client_address, client_config, random, server_address, server_config,
 };
 use std::time::Duration;
 use whitewater::Time;
@@ -335,7 +335,7 @@ fn a_session_that_may_not_migrate_stays() {
 }
 
 #[test]
-fn a_server_without_the_suite_says_so_and_the_client_gives_up_after_a_second() {
+fn a_server_without_the_suite_says_so_and_the_client_gives_up_after_two_seconds() {
     let mut world = World::new(1, &server_config(&config(), Suite::Checked));
     let other = Suite::ALL[0];
     let start = world.now;
@@ -349,31 +349,8 @@ fn a_server_without_the_suite_says_so_and_the_client_gives_up_after_a_second() {
         world.run(3_000);
         let (at, Event::Closed { reason, .. }) = world.clients[0].events[0] else { panic!() };
         assert!(matches!(reason, CloseReason::Denied(_)), "{reason:?}");
-        assert!((1_100..1_200).contains(&at.since(start).as_millis()));
+        assert!((2_100..2_200).contains(&at.since(start).as_millis()));
         assert!(world.server.stats().rejected.suite > 5);
-    }
-}
-
-#[test]
-fn another_protocol_gets_no_answer() {
-    let mut world = World::new(1, &server_config(&config(), SUITE));
-    world.add(&path(0.0), &path(0.0), &SessionConfig { protocol_id: 9, ..config() }, client_config(SUITE));
-    world.run(1_000);
-    assert_eq!(world.server.stats().rejected.protocol, 10);
-    assert_eq!(world.clients[0].session.state(), ClientState::Hello);
-}
-
-#[test]
-fn a_wrong_secret_makes_no_session() {
-    if SUITE.needs_psk() {
-        let mut world = World::new(1, &server_config(&config(), SUITE));
-        let wrong = ClientConfig { psk: Some([8; 32]), ..client_config(SUITE) };
-        assert_ne!(wrong.psk, Some(PSK));
-        world.add(&path(0.0), &path(0.0), &config(), wrong);
-        world.run(11_000);
-        assert!(world.server.is_empty() && world.server.stats().rejected.handshake > 5);
-        let (_, Event::Closed { reason, .. }) = world.clients[0].events[0] else { panic!() };
-        assert_eq!(reason, CloseReason::ConnectTimeout);
     }
 }
 

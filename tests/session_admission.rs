@@ -75,7 +75,7 @@ fn the_application_sees_each_request_and_both_ends_get_each_others_data() {
     assert_eq!((world.server.len(), world.server.stats().requested), (1, 1));
     assert!(world.server.session(id).is_none(), "there is no session yet");
     let now = world.now;
-    world.server.accept(now, id, b"you are blue").unwrap();
+    world.server.admit(now, id, b"you are blue").unwrap();
     assert!(world.server.request(id).is_none());
     world.connect();
     assert_eq!((world.sessions[0], world.client().user()), (id, &b"you are blue"[..]));
@@ -95,7 +95,7 @@ fn a_late_acceptance_works_under_loss_and_duplication() {
         let asked = world.tap.iter().filter(|(.., bytes)| bytes[0] == kind::CONNECT).count();
         assert!(asked > 5 && accepts(&world).is_empty() && world.server.len() == 1);
         let now = world.now;
-        world.server.accept(now, id, b"").unwrap();
+        world.server.admit(now, id, b"").unwrap();
         world.connect();
         world.run(1_000);
         assert_eq!((requests(&world), accepts(&world).len()), (vec![id], 1), "seed {seed}");
@@ -182,11 +182,11 @@ fn answering_too_late_or_twice_or_with_too_much_data_is_an_error() {
     let id = first(&mut world);
     let now = world.now;
     let too_long = Err(DecisionError::TooLong { len: 257, max: 256 });
-    assert_eq!(world.server.accept(now, id, &[0; 257]), too_long);
+    assert_eq!(world.server.admit(now, id, &[0; 257]), too_long);
     assert_eq!(world.server.reject(now, id, 1, &[0; 257]), too_long);
     assert!(world.server.request(id).is_some(), "it can still be answered");
-    world.server.accept(now, id, &[0; 256]).unwrap();
-    assert_eq!(world.server.accept(now, id, b""), Err(DecisionError::NoRequest));
+    world.server.admit(now, id, &[0; 256]).unwrap();
+    assert_eq!(world.server.admit(now, id, b""), Err(DecisionError::NoRequest));
     assert_eq!(world.server.reject(now, id, 1, b""), Err(DecisionError::NoRequest));
     world.connect();
     assert_eq!(world.client().user().len(), 256);
@@ -197,7 +197,7 @@ fn answering_too_late_or_twice_or_with_too_much_data_is_an_error() {
     let id = requests(&world)[1];
     let late = world.now + ms(10_000);
     assert_eq!(
-        world.server.accept(late, id, b""),
+        world.server.admit(late, id, b""),
         Err(DecisionError::NoRequest),
         "before the timer has fired"
     );
@@ -215,7 +215,7 @@ fn an_accepted_client_that_does_not_follow_up_is_reported() {
     world.run(9_000);
     world.set_links(0, &path(1.0), &path(1.0));
     let now = world.now;
-    world.server.accept(now, id, b"").unwrap();
+    world.server.admit(now, id, b"").unwrap();
     world.drain();
     world.run(9_900);
     assert_eq!((world.server.len(), told(&world, id).len()), (1, 1), "it has 10 s again");
@@ -244,7 +244,7 @@ fn unanswered_requests_take_no_room_from_answered_ones() {
         for id in requests(world) {
             if world.server.request(id).is_some_and(|request| request.user == b"honest") {
                 let now = world.now;
-                world.server.accept(now, id, b"").unwrap();
+                world.server.admit(now, id, b"").unwrap();
             }
         }
         world.clients[client].session.connection().is_some()
@@ -334,6 +334,7 @@ mod tokens {
     use super::*;
     use common::sessions::server_address;
     use common::tokens::{NOW, SERVER_ID, by_token, mint, order, requiring, strict, token, verifier};
+    use whitewater::session::DenyReason;
     use whitewater::session::code;
     use whitewater::session::token::{Order, PublicToken};
 
@@ -356,7 +357,7 @@ mod tokens {
         assert_eq!((pass.client_id, pass.match_id, pass.user.as_slice()), (99, [2; 16], &b"red team"[..]));
         assert_eq!(world.server.pass(id), Some(&pass));
         let now = world.now;
-        world.server.accept(now, id, b"").unwrap();
+        world.server.admit(now, id, b"").unwrap();
         world.connect();
         assert_eq!(world.server.pass(id), Some(&pass));
     }
@@ -380,7 +381,7 @@ mod tokens {
             let id = first(&mut world);
             let now = world.now;
             match answer {
-                0 => world.server.accept(now, id, b"").unwrap(),
+                0 => world.server.admit(now, id, b"").unwrap(),
                 1 => world.server.reject(now, id, 7, b"").unwrap(),
                 _ => {}
             }
@@ -388,7 +389,7 @@ mod tokens {
             world.run(12_000);
             assert_eq!(requests(&world), [id]);
             assert!(world.server.stats().rejected.token > 0);
-            assert_eq!(world.clients[again].closed(), Some(CloseReason::ConnectTimeout));
+            assert_eq!(world.clients[again].closed(), Some(CloseReason::Denied(DenyReason::Token)));
             let first = [None, Some(CloseReason::Rejected(7)), Some(CloseReason::ConnectTimeout)][answer];
             assert_eq!(world.clients[client].closed(), first);
         }
@@ -404,10 +405,10 @@ mod tokens {
         let newer = enter(&mut world, &token(99, NOW + 1, 3));
         assert!(world.run_until(1_000, |world| requests(world).len() == 2));
         let (now, new) = (world.now, requests(&world)[1]);
-        world.server.accept(now, new, b"").unwrap();
+        world.server.admit(now, new, b"").unwrap();
         world.run(500);
         let now = world.now;
-        world.server.accept(now, old, b"").unwrap();
+        world.server.admit(now, old, b"").unwrap();
         world.run(2_000);
         assert_eq!(world.clients[older].closed(), Some(CloseReason::Peer(code::REPLACED)));
         assert_eq!((world.clients[newer].closed(), world.server.pass(new).unwrap().client_id), (None, 99));

@@ -54,7 +54,8 @@ fn hello(suite: Suite, cid: u64, size: u16) -> Vec<u8> {
 /// A CONNECT of an unencrypted stranger.
 fn connect(cid: u64, epoch: u32, cookie: [u8; 16], salt: u8) -> Vec<u8> {
     let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
-    let said = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
+    let said =
+        Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
     said.encode(&mut payload).unwrap();
     let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, client_sid: 5, token: &[] };
     Initiator::new(&attempt, None, None, [salt; 32], &payload, &mut msg1).unwrap();

@@ -62,7 +62,8 @@ fn exchange(suite: Suite, token: &[u8]) -> Exchanged {
     #[cfg(not(feature = "crypto"))]
     let public = private;
     let (mut payload, mut msg1, mut msg2, mut read) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let client = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
+    let client =
+        Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
     client.encode(&mut payload).unwrap();
     let mut initiator =
         Initiator::new(&attempt, psk.as_ref(), public.as_ref(), count(0x20), &payload, &mut msg1).unwrap();

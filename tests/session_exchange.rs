@@ -106,16 +106,16 @@ fn a_suite_accepts_exactly_the_keys_that_it_uses() {
 fn messages_that_are_too_short_or_too_long_are_refused() {
     for suite in built_in() {
         let known = Known::new(suite);
-        assert_eq!(known.begin(1, &[0; 291]).map(|_| ()), Err(HandshakeError::Length));
-        let (mut initiator, msg1) = known.begin(1, &[0; 290]).unwrap();
-        for wrong in [&[][..], &[0; 7], &[0; 339], &[0; 70_000]] {
+        assert_eq!(known.begin(1, &[0; 521]).map(|_| ()), Err(HandshakeError::Length));
+        let (mut initiator, msg1) = known.begin(1, &[0; 520]).unwrap();
+        for wrong in [&[][..], &[0; 7], &[0; 569], &[0; 70_000]] {
             assert_eq!(known.read(2, wrong).map(|_| ()), Err(HandshakeError::Length), "{suite:?}");
             let read = initiator.read_msg2(wrong, &mut Vec::new()).map(|_| ());
             assert_eq!(read, Err(HandshakeError::Length), "{suite:?}");
         }
         let (responder, _) = known.read(2, &msg1).unwrap();
         let mut msg2 = Vec::new();
-        assert_eq!(responder.write_msg2(&[0; 291], &mut msg2).map(|_| ()), Err(HandshakeError::Length));
+        assert_eq!(responder.write_msg2(&[0; 521], &mut msg2).map(|_| ()), Err(HandshakeError::Length));
         assert!(msg2.is_empty());
     }
 }

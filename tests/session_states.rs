@@ -176,7 +176,7 @@ fn only_a_challenge_of_its_own_attempt_makes_a_client_connect() {
 }
 
 #[test]
-fn a_denial_is_a_hint_that_ends_an_attempt_after_a_second_and_an_accept_wins() {
+fn a_denial_is_a_hint_that_ends_an_attempt_after_two_seconds_and_an_accept_wins() {
     for serves in [false, true] {
         let mut duo = Duo::new(if serves { |_, _| false } else { |kind, _| kind == kind::CHALLENGE });
         let mut buf = Vec::new();
@@ -186,7 +186,7 @@ fn a_denial_is_a_hint_that_ends_an_attempt_after_a_second_and_an_accept_wins() {
         let reason = DenyReason::Busy;
         Deny { lowest: 1, highest: 1, reason, cid, retry_after_ms: 0 }.encode(&mut deny).unwrap();
         duo.client.give(duo.now, server_address(), &deny);
-        duo.run(990);
+        duo.run(1_990);
         assert_eq!(duo.client.state(), if serves { ClientState::Up } else { ClientState::Hello });
         duo.run(20);
         assert_eq!(duo.ends[0], (!serves).then_some(CloseReason::Denied(reason)));

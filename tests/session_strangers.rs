@@ -152,7 +152,7 @@ mod secrets {
     }
 
     #[test]
-    fn each_bad_token_opens_nothing_and_is_not_answered() {
+    fn each_bad_token_opens_nothing_and_is_answered_by_16_bytes() {
         let mut world = strict(1, verifier(5));
         let good = sealed(5, NOW, NOW + 45, 1);
         let mut bad = vec![
@@ -170,9 +170,11 @@ mod secrets {
             let connect = connect_of(&mut world, stranger(number), number.into(), by_token(token));
             world.strangers.clear();
             world.inject(stranger(number), &connect);
-            assert!(world.strangers.is_empty(), "token {number}");
+            let denied = |(_, answer): &(_, Vec<u8>)| answer[0] == kind::DENY && answer.len() == 16;
+            assert!(world.strangers.len() <= 1 && world.strangers.iter().all(denied), "token {number}");
         }
         let stats = world.server.stats();
+        assert!(stats.denials > 0);
         assert_eq!((stats.rejected.token, stats.accepted), (bad.len() as u64, 0));
         enter(&mut world, by_token(&good));
         let connect = connect_of(&mut world, stranger(1), 1, by_token(&good));

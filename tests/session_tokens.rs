@@ -6,7 +6,7 @@ use common::ms;
 use common::sessions::{SUITE, World};
 use common::tokens::{NOW, SERVER_ID, by_token, strict, token, verifier};
 use whitewater::session::token::PublicToken;
-use whitewater::session::{ClientConfig, CloseReason, SessionConfig, code};
+use whitewater::session::{ClientConfig, CloseReason, DenyReason, SessionConfig, code};
 use whitewater_sim::LinkConfig;
 
 fn world() -> World {
@@ -40,7 +40,7 @@ fn a_token_can_be_used_once_and_only_with_its_secret() {
     assert!(world.run_until(2_000, |world| world.sessions.len() == 1), "the thief has not used it up");
     let again = enter(&mut world, &token);
     world.run(12_000);
-    assert_eq!(world.clients[again].closed(), Some(CloseReason::ConnectTimeout));
+    assert_eq!(world.clients[again].closed(), Some(CloseReason::Denied(DenyReason::Token)));
     assert!(world.server.stats().rejected.token > 0 && world.sessions.len() == 1);
 }
 

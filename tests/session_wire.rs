@@ -29,7 +29,7 @@ fn packets(
     let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1: msg };
     connect.encode(&mut datagrams[2]).unwrap();
     Accept { suite, cid, msg2: msg }.encode(&mut datagrams[3]).unwrap();
-    let reason = DenyReason::ALL[usize::from(bytes[0] % 4)];
+    let reason = DenyReason::ALL[usize::from(bytes[0] % 6)];
     let deny = Deny { lowest: 1, highest: 1 + bytes[1] % 15, reason, cid, retry_after_ms: number };
     deny.encode(&mut datagrams[4]).unwrap();
     datagrams[5].extend_from_slice(&Data { phase: bytes[2] % 2 == 1, sid: number, pn: !number }.encode());
@@ -88,19 +88,21 @@ proptest! {
         numbers in (any::<u32>(), any::<[u16; 3]>(), 1..=u32::MAX, any::<[u8; 16]>()),
         rejected in prop::option::of(any::<u16>()),
         user in bytes(0..=USER_MAX),
+        channels in 0..=80_usize,
     ) {
         let (features, [max_datagram, rcv_wnd, keepalive_ms], sid, reset_token) = numbers;
         let mut payload = Vec::new();
-        let msg1 = Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user: &user };
+        let shape = vec![7; 8 + 3 * channels];
+        let msg1 = Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user: &user, shape: &shape };
         msg1.encode(&mut payload).unwrap();
-        prop_assert_eq!(payload.len(), 16 + user.len());
+        prop_assert_eq!(payload.len(), 16 + user.len() + shape.len());
         prop_assert_eq!(Msg1::decode(&payload), Ok(msg1));
         payload.push(0);
         prop_assert!(Msg1::decode(&payload).is_err());
         payload.clear();
         let server_sid = if rejected.is_some() { 0 } else { sid };
         let msg2 =
-            Msg2 { server_sid, said: msg1, rejected, reset_token };
+            Msg2 { server_sid, said: Msg1 { shape: b"", ..msg1 }, rejected, reset_token };
         msg2.encode(&mut payload).unwrap();
         prop_assert_eq!(payload.len(), 32 + rejected.map_or(0, |_| 2) + user.len());
         prop_assert_eq!(Msg2::decode(&payload), Ok(msg2));
@@ -147,13 +149,13 @@ fn every_invalid_packet_has_its_own_error() {
     let versions = Err(PacketError::Field { field: "versions" });
     assert_eq!([0x00, 0x01, 0x10, 0x21].map(|found| with(deny, 1, found)), [versions; 4]);
     let reason = Err(PacketError::Field { field: "reason" });
-    assert_eq!([0, 5, 255].map(|found| with(deny, 2, found)), [reason; 3]);
+    assert_eq!([0, 7, 255].map(|found| with(deny, 2, found)), [reason; 3]);
     assert_eq!(Packet::decode(&data[..12]), Err(PacketError::Length { have: 12 }));
     assert_eq!(Packet::decode(&reset[..20]), Err(PacketError::Length { have: 20 }));
 
     let long_token = [&connect[..44], &[1, 2], &[0; 513], &[28, 0], &[0; 28]].concat();
     assert_eq!(Packet::decode(&long_token), Err(PacketError::Field { field: "token" }));
-    for len in [0, 27, 339_u16] {
+    for len in [0, 27, 569_u16] {
         let msg = vec![0; len.into()];
         let connect = [&connect[..44], &[0, 0], &len.to_le_bytes(), &msg].concat();
         assert_eq!(Packet::decode(&connect), Err(PacketError::Field { field: "msg1" }));
@@ -188,7 +190,7 @@ fn values_that_cannot_be_encoded_are_not_written() {
         assert!(connect.encode(&mut out).is_err());
     }
     let user = [0; USER_MAX + 1];
-    let msg1 = Msg1 { features: 0, max_datagram: 0, rcv_wnd: 0, keepalive_ms: 0, user: &user };
+    let msg1 = Msg1 { features: 0, max_datagram: 0, rcv_wnd: 0, keepalive_ms: 0, user: &user, shape: b"" };
     assert_eq!(msg1.encode(&mut out), Err(PacketError::Field { field: "user" }));
     let said = Msg1 { user: &[], ..msg1 };
     let msg2 = |server_sid, rejected| Msg2 { server_sid, said, rejected, reset_token: [0; 16] };

@@ -30,6 +30,7 @@ mod session_mtu_random;
 #[cfg(feature = "crypto")] // only authentic packets may move a session
 mod session_paths;
 mod session_redirect;
+mod session_refused;
 mod session_riding;
 mod session_states;
 mod session_strangers;

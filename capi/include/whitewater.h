@@ -55,7 +55,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_PANIC -7
 
 /*
- A client wants to come in: `ww_server_accept` or `ww_server_reject` it within 10 s.
+ A client wants to come in: `ww_server_admit` or `ww_server_reject` it within 10 s.
  */
 #define WW_EVENT_REQUESTED 1
 
@@ -740,7 +740,7 @@ int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t cod
 /*
  Lets a client in that asks (`WW_EVENT_REQUESTED`): 0; `WW_CLOSED`: it does not ask any more.
  */
-int32_t ww_server_accept(struct ww_server *server, uint32_t session);
+int32_t ww_server_admit(struct ww_server *server, uint32_t session);
 
 /*
  Sends a client away that asks, and tells it `code`: 0; `WW_CLOSED`: it does not ask any more.

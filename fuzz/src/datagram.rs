@@ -79,18 +79,18 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         let accept = Accept { suite: 0x201, cid: 2, msg2: &msg1 };
         add(&format!("accept-{message}"), encoded(&Packet::Accept(accept)));
     }
-    for reason in DenyReason::ALL {
+    for (number, reason) in (1..).zip(DenyReason::ALL) {
         let deny = Deny { lowest: 1, highest: 2, reason, cid: 2, retry_after_ms: 9 };
-        add(&format!("deny-{}", reason as u16), encoded(&Packet::Deny(deny)));
+        add(&format!("deny-{number}"), encoded(&Packet::Deny(deny)));
     }
     for phase in [false, true] {
         let data = Data { phase, sid: 8, pn: 10 };
         add(&format!("data-{phase}"), encoded(&Packet::Data(data, &[11; 25])));
     }
     add("reset", encoded(&Packet::Reset(Reset { sid: 8, token: [12; 16] })));
-    for user in [&b""[..], b"user"] {
+    for (user, shape) in [(&b""[..], &b""[..]), (b"user", &[7; 14])] {
         let mut payload = Vec::new();
-        let msg1 = Msg1 { features: 1, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user };
+        let msg1 = Msg1 { features: 1, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user, shape };
         msg1.encode(&mut payload).expect("it is short");
         add(&format!("msg1-{}", user.len()), payload);
         for rejected in [None, Some(3)] {

@@ -190,12 +190,12 @@ impl World {
         }
         let (id, user) = (self.asking.remove(index), &[7; 8][..usize::from(answer / 2)]);
         if answer & 1 == 0 {
-            self.server.accept(self.now, id, user).expect("it asks");
+            self.server.admit(self.now, id, user).expect("it asks");
             self.accepted.insert(id);
         } else {
             self.server.reject(self.now, id, 5, user).expect("it asks");
         }
-        self.server.accept(self.now, id, user).expect_err("it was answered");
+        self.server.admit(self.now, id, user).expect_err("it was answered");
         self.drain();
     }
 

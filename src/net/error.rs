@@ -31,7 +31,7 @@ pub enum Error {
     Config(#[from] ConfigError),
     /// The session is over. Kind `TimedOut` if nothing was heard from the peer or nothing arrived there, `ConnectionRefused` if the server does not
     /// want us, `NotConnected` if it was ended here, otherwise `ConnectionReset`.
-    #[error("the session has ended: {reason:?}")]
+    #[error("the session has ended: {reason}")]
     Closed { reason: CloseReason },
     /// There is nothing to connect to. Kind `InvalidInput`.
     #[error(transparent)]

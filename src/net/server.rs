@@ -149,9 +149,9 @@ impl<M: Message> Server<M> {
         self.machine.pass(id)
     }
 
-    /// Lets it in, and tells it `user`, see [`session::Server::accept`], also for its errors.
-    pub fn accept(&mut self, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
-        self.machine.accept(self.clock.now(), id, user)
+    /// Lets it in, and tells it `user`, see [`session::Server::admit`], also for its errors.
+    pub fn admit(&mut self, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
+        self.machine.admit(self.clock.now(), id, user)
     }
 
     /// Sends it away, and tells it why, see [`session::Server::reject`], also for its errors.

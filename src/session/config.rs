@@ -138,7 +138,7 @@ impl SessionConfig {
         let rcv_wnd = self.lanes.first().map_or(0, |lane| lane.rcv_wnd);
         let keepalive_ms = u16::try_from(self.keepalive.as_millis()).unwrap_or(u16::MAX);
         let (features, max_datagram) = (self.features(), self.datagram_taken());
-        Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user }
+        Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user, shape: &[] }
     }
 
     /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 #[non_exhaustive]
 pub enum Event {
     /// At a server that [asks](super::ServerConfig::ask): a client wants to come in. [`Server::request`](super::Server::request) says
-    /// who; [`accept`](super::Server::accept) or [`reject`](super::Server::reject) it within 10 s. [`Connected`](Self::Connected)
+    /// who; [`admit`](super::Server::admit) or [`reject`](super::Server::reject) it within 10 s. [`Connected`](Self::Connected)
     /// or [`Closed`](Self::Closed) follows, unless it is rejected.
     Requested,
     /// The session is up.
@@ -40,35 +40,48 @@ pub enum Event {
     },
 }
 
-/// Why a session has ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Why a session has ended. Displayed, it says so in words.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
     /// We closed it, with this code.
+    #[error("it was closed here, with code {0}")]
     Local(u16),
     /// The peer closed it, with this code: its application's, or one of [`code`].
+    #[error("the peer closed it, with code {0}")]
     Peer(u16),
     /// The other end said nothing any more while connecting.
+    #[error("nobody answers")]
     ConnectTimeout,
-    /// The server said that it does not take us; it need not have been the server who said so.
+    /// The server said that it does not take us. Unless it is for the [shape](DenyReason::Shape), it need not have been the server who said so.
+    #[error(transparent)]
     Denied(DenyReason),
     /// The server does not take us: its application's code, or one of [`code`].
+    #[error("the server rejects us, with code {0}")]
     Rejected(u16),
     /// Nothing was received for too long.
+    #[error("the peer has fallen silent")]
     Timeout,
     /// The server does not know the session any more.
+    #[error("the server does not know the session any more")]
     ServerForgot,
     /// The peer broke the protocol.
+    #[error("the peer broke the protocol")]
     Protocol,
     /// Nothing that a lane sent was acknowledged for too long.
+    #[error("the peer acknowledges nothing any more")]
     DeadLink,
     /// The peer read nothing for too long.
+    #[error("the peer reads nothing any more")]
     SlowPeer,
     /// The fragments of a message did not go on from each other.
+    #[error("the fragments of a message do not belong together")]
     StreamCorrupt,
     /// The same client has connected again.
+    #[error("the same client has connected again")]
     Replaced,
     /// All packet numbers are used up.
+    #[error("all packet numbers are used up")]
     Exhausted,
 }
 
@@ -114,6 +127,8 @@ pub mod code {
     pub const REPLACED: u16 = 0xff05;
     /// All packet numbers are used up.
     pub const EXHAUSTED: u16 = 0xff06;
+    /// Both ends do not have the same channels.
+    pub const SHAPE: u16 = 0xff07;
 }
 
 /// What was sent and is not known to have arrived when a session ended.

@@ -74,6 +74,7 @@ pub(crate) mod replay;
 pub(crate) mod seal;
 mod seats;
 mod server;
+mod shape;
 mod stats;
 mod suite;
 pub mod token;
@@ -92,8 +93,10 @@ pub use repair::{RepairConfig, RepairStats};
 pub use server::{
     Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerConfig, ServerStats, SessionId, shard_of,
 };
+pub use shape::Mismatch;
 pub use stats::{ConnectionStats, LaneTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
+pub use wire::DenyReason;
 
 use rand_core::CryptoRng;
 

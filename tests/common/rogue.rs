@@ -36,7 +36,8 @@ impl Rogue {
         let Challenge { epoch, cookie, .. } = Challenge::decode(&challenge).ok()?;
 
         let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
-        let said = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
+        let said =
+            Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
         said.encode(&mut payload).unwrap();
         let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, client_sid: 5, token: &[] };
         let mut initiator = Initiator::new(&attempt, None, None, [number; 32], &payload, &mut msg1).unwrap();

@@ -153,9 +153,11 @@ fn responder(
 fn payloads() -> [Vec<u8>; 2] {
     let (max_datagram, rcv_wnd, keepalive_ms) = (1200, 128, 500);
     let (mut first, mut second) = (Vec::new(), Vec::new());
-    Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"Ada" }.encode(&mut first).unwrap();
+    Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"Ada", shape: b"" }
+        .encode(&mut first)
+        .unwrap();
     let (server_sid, rejected, reset_token) = (SERVER_SID, None, count(0xb0));
-    let said = Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"hello Ada" };
+    let said = Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"hello Ada", shape: b"" };
     let msg2 = Msg2 { server_sid, said, rejected, reset_token };
     msg2.encode(&mut second).unwrap();
     [first, second]

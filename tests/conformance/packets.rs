@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, MESSAGE_MAX,
-    MESSAGE_MIN, Msg1, Msg2, Packet, PacketError, Reset, TOKEN_MAX, USER_MAX,
+    MESSAGE_MIN, Msg1, Msg2, Packet, PacketError, Reset, SHAPE_MAX, TOKEN_MAX, USER_MAX,
 };
 
 pub(crate) fn file() -> File {
@@ -118,8 +118,9 @@ fn fields(packet: &Packet<'_>) -> (&'static str, Line) {
             ("ACCEPT", line.number("suite", *suite).wide("cid", *cid).hex("msg2", msg2))
         }
         Packet::Deny(Deny { lowest, highest, reason, cid, retry_after_ms }) => {
-            let line =
-                line.number("lowest", *lowest).number("highest", *highest).number("why", *reason as u16);
+            let why =
+                (1_u16..).zip(DenyReason::ALL).find(|(_, known)| known == reason).map_or(0, |(why, _)| why);
+            let line = line.number("lowest", *lowest).number("highest", *highest).number("why", why);
             ("DENY", line.wide("cid", *cid).number("retry_ms", *retry_after_ms))
         }
         Packet::Data(Data { phase, sid, pn }, sealed) => {
@@ -134,9 +135,13 @@ fn fields(packet: &Packet<'_>) -> (&'static str, Line) {
 pub(crate) fn payloads() -> File {
     let (rcv_wnd, keepalive_ms) = (128, 500);
     let mut lines = Vec::new();
-    for (name, features, user) in [("msg1", 0, 0), ("msg1: ECN and repairs, all that fits", 3, USER_MAX)] {
-        let user = filled(0x61, user);
-        let msg1 = Msg1 { features, max_datagram: 1200, rcv_wnd, keepalive_ms, user: &user };
+    for (name, features, user, shape) in [
+        ("msg1", 0, 0, 0),
+        ("msg1: one channel", 0, 0, 11),
+        ("msg1: ECN and repairs, all that fits", 3, USER_MAX, SHAPE_MAX),
+    ] {
+        let (user, shape) = (filled(0x61, user), filled(0x71, shape));
+        let msg1 = Msg1 { features, max_datagram: 1200, rcv_wnd, keepalive_ms, user: &user, shape: &shape };
         let mut bytes = Vec::new();
         msg1.encode(&mut bytes).unwrap();
         lines.push(
@@ -150,7 +155,7 @@ pub(crate) fn payloads() -> File {
         ("msg2: rejected, all that fits", 0, Some(0xff05), USER_MAX),
     ] {
         let (reset_token, user) = (count(0xb0), filled(0x61, user));
-        let said = Msg1 { features: 0, max_datagram: 1472, rcv_wnd, keepalive_ms, user: &user };
+        let said = Msg1 { features: 0, max_datagram: 1472, rcv_wnd, keepalive_ms, user: &user, shape: b"" };
         let msg2 = Msg2 { server_sid, said, rejected, reset_token };
         let mut bytes = Vec::new();
         msg2.encode(&mut bytes).unwrap();
@@ -170,14 +175,17 @@ pub(crate) fn take_payload(line: &Value) {
     assert_eq!(line["fields"], value(&fields), "{line}");
 }
 
-fn of_msg1(Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user }: &Msg1<'_>) -> Line {
+fn of_msg1(Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user, shape }: &Msg1<'_>) -> Line {
     let line = Line::default().number("features", *features).number("max_datagram", *max_datagram);
-    line.number("rcv_wnd", *rcv_wnd).number("keepalive_ms", *keepalive_ms).hex("user", user)
+    line.number("rcv_wnd", *rcv_wnd)
+        .number("keepalive_ms", *keepalive_ms)
+        .hex("user", user)
+        .hex("shape", shape)
 }
 
 fn of_msg2(msg2: &Msg2<'_>) -> Line {
     let Msg2 { server_sid, said, rejected, reset_token } = msg2;
-    let Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user } = said;
+    let Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user, .. } = said;
     let line = Line::default().number("sid", *server_sid).number("features", *features);
     let line = line
         .number("max_datagram", *max_datagram)
@@ -219,18 +227,18 @@ pub(crate) fn refused() -> File {
         ("CONNECT and a byte", longer(&connect)),
         ("CONNECT with a token of 513 bytes", token),
         ("CONNECT with a msg1 of 27 bytes", msg(&connect[..46], 27)),
-        ("CONNECT with a msg1 of 339 bytes", msg(&connect[..46], 339)),
+        ("CONNECT with a msg1 of 569 bytes", msg(&connect[..46], 569)),
         ("ACCEPT of version 2", with(&accept, 1, &[2])),
         ("ACCEPT cut off", accept[..accept.len() - 1].to_vec()),
         ("ACCEPT and a byte", longer(&accept)),
         ("ACCEPT with a msg2 of 27 bytes", msg(&accept[..12], 27)),
-        ("ACCEPT with a msg2 of 339 bytes", msg(&accept[..12], 339)),
+        ("ACCEPT with a msg2 of 569 bytes", msg(&accept[..12], 569)),
         ("DENY cut off", deny[..15].to_vec()),
         ("DENY and a byte", longer(&deny)),
         ("DENY by a server of versions 0 to 1", with(&deny, 1, &[0x01])),
         ("DENY by a server of versions 2 to 1", with(&deny, 1, &[0x21])),
         ("DENY for reason 0", with(&deny, 2, &[0, 0])),
-        ("DENY for reason 5", with(&deny, 2, &[5, 0])),
+        ("DENY for reason 7", with(&deny, 2, &[7, 0])),
         ("DATA of 12 bytes", data[..12].to_vec()),
         ("RESET cut off", reset[..20].to_vec()),
         ("RESET and a byte", longer(&reset)),
@@ -255,8 +263,10 @@ pub(crate) fn refused() -> File {
     for (name, is, bytes) in [
         ("msg1 cut off", "msg1", msg1[..15].to_vec()),
         ("msg1 and a byte", "msg1", longer(&msg1)),
-        ("msg1 with a reserved byte", "msg1", with(&msg1, 10, &[1])),
-        ("msg1 with another reserved byte", "msg1", with(&msg1, 15, &[1])),
+        ("msg1 with 1 byte of channels", "msg1", [&msg1[..10], &[1, 0, 0, 0, 0, 0, 0]].concat()),
+        ("msg1 with half a channel", "msg1", [&msg1[..10], &[10, 0, 0, 0, 0, 0], &[7; 10]].concat()),
+        ("msg1 with 81 channels", "msg1", [&msg1[..10], &[251, 0, 0, 0, 0, 0], &[7; 251]].concat()),
+        ("msg1 with a reserved byte", "msg1", with(&msg1, 15, &[1])),
         ("msg1 with 257 bytes of the application", "msg1", [&msg1[..12], &[1, 1, 0, 0], &[0; 257]].concat()),
         ("msg2 cut off", "msg2", msg2[..31].to_vec()),
         ("msg2 with a reserved flag", "msg2", with(&msg2, 14, &[2])),

@@ -12,10 +12,11 @@ import time
 import datagrams
 import frames
 import handshake
-from session import NoAnswer, Session, ask, connected
+from session import LANE, NoAnswer, Session, ask, connected
 from token_bytes import Token, server_key
 
 PROTOCOL_ID, SERVER_ID = 7, 5
+SHAPE = 0xFF07  # other channels
 REPLACED = 0xFF05  # the same client has connected with a newer token
 SUITES = [0x0000] + [pattern << 8 | cipher for pattern in handshake.PATTERNS for cipher in handshake.CIPHERS]
 
@@ -130,6 +131,21 @@ def denied(server, why: int, hello: datagrams.Hello, version: int = datagrams.VE
     assert (deny.why, deny.cid, deny.versions) == (why, hello.cid, (1, 1)), deny
 
 
+def refused(server, suite: int, why: int, secrets: handshake.Secrets) -> None:
+    """A first message that the server cannot read, after a good cookie, is denied."""
+    session = Session.__new__(Session)
+    session.socket = connected(server)
+    session.attempt = handshake.Attempt(suite, PROTOCOL_ID, int.from_bytes(os.urandom(8), "little"), 1)
+    deny = ask(session.socket, session.question(secrets, 5.0, b""), datagrams.Deny.decode, 5.0)
+    assert (deny.why, deny.cid) == (why, session.attempt.cid), deny
+
+
+def other_channels(server, secrets: handshake.Secrets) -> None:
+    """The server rejects who has other channels, and says which it has itself."""
+    found = Session(server, 0x0201, PROTOCOL_ID, secrets, channels=[*LANE, (2, 0, (0, 0))]).accepted
+    assert (found.rejected, found.server_sid, found.user) == (SHAPE, 0, handshake.shape(LANE)), found
+
+
 def by_token(server, fleet_key: bytes, created: int) -> Session:
     """Connects with a token that is minted here."""
     psk, nonce = os.urandom(32), os.urandom(24)
@@ -163,9 +179,12 @@ def main() -> None:
     denied(server, 1, datagrams.Hello(0, PROTOCOL_ID, 1, 1), version=2)
     denied(server, 2, datagrams.Hello(0x0701, PROTOCOL_ID, 2, 1))
     denied(server, 3, datagrams.Hello(0, PROTOCOL_ID + 1, 3, 1))
+    refused(server, 0x0201, 5, handshake.Secrets(bytes(32)))
+    refused(server_by_token, 0x0201, 6, handshake.Secrets(bytes(32)))
+    other_channels(server, secrets)
     forgotten(Session(server, 0x0101, PROTOCOL_ID, secrets))
     tokens(server_by_token, fleet_key)
-    print("a close by the server, wrong keys, three reasons to DENY, a RESET and tokens hold")
+    print("a close by the server, wrong keys, five reasons to DENY, other channels, a RESET and tokens hold")
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def packet(line: dict) -> None:
 def payload(line: dict) -> None:
     fields = dict(line["fields"], user=data(line["fields"], "user"))
     if line["message"] == 1:
-        expected = handshake.Msg1(**fields)
+        expected = handshake.Msg1(**dict(fields, shape=data(fields, "shape")))
     else:
         fields["reset_token"] = bytes.fromhex(fields["reset_token"])
         expected = handshake.Msg2(server_sid=fields.pop("sid"), rejected=fields.pop("rejected", None), **fields)

@@ -105,7 +105,7 @@ class Deny:
         require(reader.uint(1) == DENY, "kind")
         versions = reader.uint(1)
         why, cid, retry_ms = (reader.uint(n) for n in (2, 8, 4))
-        require(1 <= why <= 4 and 1 <= versions >> 4 <= versions & 15, "why, or versions")
+        require(1 <= why <= 6 and 1 <= versions >> 4 <= versions & 15, "why, or versions")
         reader.end()
         return cls((versions >> 4, versions & 15), why, cid, retry_ms)
 
@@ -135,7 +135,7 @@ def message(reader: Reader) -> bytes:
     """The last field: msg1 or msg2."""
     found = reader.take(reader.uint(2))
     reader.end()
-    require(28 <= len(found) <= 338, "length of a message")
+    require(28 <= len(found) <= 568, "length of a message")
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datagrams import VERSION
 from fields import Reader, le, require
 from noise.connection import Keypair, NoiseConnection
+from primitives import siphash128
 from seal import Checksum, Cipher
 
 CHECKED = 0x0000
@@ -22,22 +23,34 @@ class Msg1:
     rcv_wnd: int = 128
     keepalive_ms: int = 500
     user: bytes = b""
+    shape: bytes = b""
 
     def encode(self) -> bytes:
         head = le(self.features, 4) + b"".join(le(n, 2) for n in (self.max_datagram, self.rcv_wnd, self.keepalive_ms))
-        return head + le(0, 2) + le(len(self.user), 2) + le(0, 2) + self.user
+        return head + le(len(self.shape), 2) + le(len(self.user), 2) + le(0, 2) + self.user + self.shape
 
     @classmethod
     def decode(cls, payload: bytes):
         reader = Reader(payload)
         numbers = [reader.uint(n) for n in (4, 2, 2, 2)]
-        reader.zeros(2)
-        length = reader.uint(2)
+        shape_length, length = reader.uint(2), reader.uint(2)
         reader.zeros(2)
         require(length <= 256, "more than 256 bytes of the application's own")
-        user = reader.take(length)
+        short = shape_length - 8
+        require(shape_length == 0 or (0 <= short <= 240 and short % 3 == 0), "length of the channels")
+        user, shape = reader.take(length), reader.take(shape_length)
         reader.end()
-        return cls(*numbers, user)
+        return cls(*numbers, user, shape)
+
+
+def shape(channels: list[tuple[int, int, tuple[int, int]]]) -> bytes:
+    """A hash of all channels, and each in short: the number of its kind, of the type of its messages, its knobs."""
+    whole, short = b"", b""
+    for kind, messages, knobs in channels:
+        of_messages, of_knobs = le(messages, 8), b"".join(le(knob, 4) for knob in knobs)
+        whole += le(kind, 1) + of_messages + of_knobs
+        short += le(kind, 1) + siphash128(bytes(16), of_messages)[:1] + siphash128(bytes(16), of_knobs)[:1]
+    return siphash128(bytes(16), whole)[:8] + short
 
 
 @dataclass

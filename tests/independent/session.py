@@ -15,6 +15,7 @@ from seal import Opener, Sealer
 DATAGRAM_MAX = 1200
 KCP_LESS = 28  # how much shorter a KCP frame is than the longest datagram
 RESEND_SECONDS = 0.1
+LANE = [(0x10, 0, (0, 0))]  # one that has messages, and no channels
 
 
 class NoAnswer(Exception):
@@ -50,29 +51,35 @@ def ask(of: socket.socket, question: bytes, decode, seconds: float):
 class Session:
     """A connected session. `accepted` is what the server sent in the handshake."""
 
-    def __init__(self, server: tuple[str, int], suite: int, protocol_id: int, secrets, token: bytes = b"", seconds=5.0):
+    def __init__(self, server: tuple[str, int], suite: int, protocol_id: int, secrets, token: bytes = b"", seconds=5.0, channels=LANE):
         self.socket = connected(server)
         cid, client_sid = (int.from_bytes(os.urandom(n), "little") for n in (8, 4))
         self.attempt = handshake.Attempt(suite, protocol_id, cid, client_sid, token)
         self.acked: set[int] = set()
         self.paths_asked = 0
-        self.connect(secrets, seconds)
+        self.connect(secrets, seconds, handshake.shape(channels))
 
-    def connect(self, secrets, seconds: float) -> None:
+    def connect(self, secrets, seconds: float, shape: bytes) -> None:
         attempt = self.attempt
-        end = handshake.end(attempt, secrets, True)
-        hello = datagrams.Hello(attempt.suite, attempt.protocol_id, attempt.cid, stamp=int(time.time()) % 2**32)
-        challenge = ask(self.socket, hello.encode(DATAGRAM_MAX), datagrams.Challenge.decode, seconds)
-        assert (challenge.suite, challenge.cid, challenge.stamp) == (hello.suite, hello.cid, hello.stamp), challenge
-        numbers = (attempt.suite, attempt.protocol_id, attempt.cid, challenge.epoch, challenge.cookie)
-        msg1 = end.write(handshake.Msg1().encode())
-        connect = datagrams.Connect(*numbers, attempt.client_sid, attempt.token, msg1)
-        accept = ask(self.socket, connect.encode(), datagrams.Accept.decode, seconds)
+        question = self.question(secrets, seconds, shape)
+        end = self.end
+        accept = ask(self.socket, question, datagrams.Accept.decode, seconds)
         assert (accept.suite, accept.cid) == (attempt.suite, attempt.cid), accept
         self.accepted = handshake.Msg2.decode(end.read(accept.msg2))
         out, back = end.protection()
         self.sealer, self.opener = Sealer(out, self.accepted.server_sid), Opener(back, attempt.client_sid)
         self.kcp = Kcp(self.accepted.server_sid, min(DATAGRAM_MAX, self.accepted.max_datagram) - KCP_LESS)
+
+    def question(self, secrets, seconds: float, shape: bytes) -> bytes:
+        """A CONNECT with a good cookie."""
+        attempt = self.attempt
+        self.end = handshake.end(attempt, secrets, True)
+        hello = datagrams.Hello(attempt.suite, attempt.protocol_id, attempt.cid, stamp=int(time.time()) % 2**32)
+        challenge = ask(self.socket, hello.encode(DATAGRAM_MAX), datagrams.Challenge.decode, seconds)
+        assert (challenge.suite, challenge.cid, challenge.stamp) == (hello.suite, hello.cid, hello.stamp), challenge
+        numbers = (attempt.suite, attempt.protocol_id, attempt.cid, challenge.epoch, challenge.cookie)
+        msg1 = self.end.write(handshake.Msg1(shape=shape).encode())
+        return datagrams.Connect(*numbers, attempt.client_sid, attempt.token, msg1).encode()
 
     def rebind(self) -> None:
         """Continues from another port."""

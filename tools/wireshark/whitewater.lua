@@ -25,14 +25,14 @@ local SUITES = {
   [0x0402] = "NKpsk0, AESGCM",
 }
 local CHECKED, NN = 0x0000, 0x01
-local DENIALS = { [1] = "version", [2] = "suite", [3] = "protocol", [4] = "busy" }
+local DENIALS = { [1] = "version", [2] = "suite", [3] = "protocol", [4] = "busy", [5] = "secret", [6] = "token" }
 local REASONS = {
   [0xff01] = "the peer broke the protocol", [0xff02] = "nothing was acknowledged", [0xff03] = "nothing was read",
   [0xff04] = "a message could not be put together", [0xff05] = "the same client has connected again",
-  [0xff06] = "all packet numbers are used up",
+  [0xff06] = "all packet numbers are used up", [0xff07] = "both ends do not have the same channels",
 }
 local STATUS = { [0] = "wrong", [1] = "right", [2] = "not known, for the handshake was not captured" }
-local VERSION, HELLO_MIN, DATAGRAM_MAX, TOKEN_MAX, MESSAGE_MIN, MESSAGE_MAX, USER_MAX = 1, 512, 1200, 512, 28, 338, 256
+local VERSION, HELLO_MIN, DATAGRAM_MAX, TOKEN_MAX, MESSAGE_MIN, MESSAGE_MAX, USER_MAX, SHAPE_MAX = 1, 512, 1200, 512, 28, 568, 256, 248
 local CHALLENGE_LEN, DENY_LEN, DATA_HEADER_LEN, RESET_LEN, CHECKSUM_LEN, TAG_LEN, FRAMES_MAX, CLOSE_TEXT_MAX = 36, 16, 9, 21, 4, 16, 64, 128
 local SEALED_TOKEN_LEN, FRAMES_JOINING_MAX = 384, 16
 -- Where the number of the session stands in an ACCEPT without encryption: behind the salt.
@@ -67,6 +67,7 @@ local fields = {
   rejected = ProtoField.uint16("ww.handshake.rejected", "Rejected"),
   reset_token = ProtoField.bytes("ww.reset_token", "Reset token"),
   user = ProtoField.bytes("ww.handshake.user", "The application's own"),
+  shape = ProtoField.bytes("ww.handshake.channels", "The channels, a hash and each in short"),
   lowest = ProtoField.uint8("ww.deny.lowest", "Lowest version", base.DEC, nil, 0xf0),
   highest = ProtoField.uint8("ww.deny.highest", "Highest version", base.DEC, nil, 0x0f),
   denial = ProtoField.uint16("ww.deny.reason", "Why", base.DEC, DENIALS),
@@ -356,11 +357,17 @@ end
 
 local function payload_of_client(from, tree)
   limits(from, tree)
-  reserved(from, 2)
-  local count = from:take(2):le_uint()
+  local channels, count = from:take(2):le_uint(), from:take(2):le_uint()
   reserved(from, 2)
   bounded("The application's own", count, 0, USER_MAX)
   from:add(tree, fields.user, count)
+  if channels > 0 then
+    bounded("The channels", channels, 8, SHAPE_MAX)
+    if (channels - 8) % 3 ~= 0 then
+      refuse("Part of a channel")
+    end
+    from:add(tree, fields.shape, channels)
+  end
   from:finish()
 end
 

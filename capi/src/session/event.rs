@@ -18,7 +18,7 @@ pub struct ww_event {
     pub is_undelivered: bool,
 }
 
-/// A client wants to come in: `ww_server_accept` or `ww_server_reject` it within 10 s.
+/// A client wants to come in: `ww_server_admit` or `ww_server_reject` it within 10 s.
 pub const WW_EVENT_REQUESTED: i32 = 1;
 /// The session is up.
 pub const WW_EVENT_CONNECTED: i32 = 2;

@@ -210,11 +210,11 @@ pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, c
 
 /// Lets a client in that asks (`WW_EVENT_REQUESTED`): 0; `WW_CLOSED`: it does not ask any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_server_accept(server: *mut ww_server, session: u32) -> i32 {
+pub unsafe extern "C" fn ww_server_admit(server: *mut ww_server, session: u32) -> i32 {
     // SAFETY: as the caller says.
     unsafe {
         call(server, |server| {
-            let decided = server.server.accept(SessionId::from_bits(session), &[]);
+            let decided = server.server.admit(SessionId::from_bits(session), &[]);
             decided.map_or(WW_CLOSED, |()| 0)
         })
     }

@@ -126,7 +126,7 @@ static void turn_away(void) {
   snprintf(address, sizeof address, "127.0.0.1:%d", (int)ww_server_port(server));
   client = ww_client_connect(address, &opts, NULL);
   event = until(server, client, 1, WW_EVENT_REQUESTED);
-  CHECK(ww_server_accept(server, event.session + 1) == WW_CLOSED);
+  CHECK(ww_server_admit(server, event.session + 1) == WW_CLOSED);
   CHECK(ww_server_reject(server, event.session, 9) == 0);
   event = until(server, client, 0, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_REJECTED && event.code == 9);

@@ -4,7 +4,8 @@ use super::config::{ClientConfig, ConnectError};
 use crate::machine::Transmit;
 use crate::session::exchange::{self, HandshakeError, Initiator};
 use crate::session::seal::Keys;
-use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello};
+use crate::session::shape::Shape;
+use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, Msg1};
 use crate::session::{Suite, random};
 use crate::time::Time;
 use rand_core::CryptoRng;
@@ -44,7 +45,10 @@ impl Attempt {
         let (protocol_id, suite, token) = (config.session.protocol_id, config.suite, config.sealed());
         let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token };
         let mut payload = Vec::new();
-        config.session.said(&config.user).encode(&mut payload).map_err(|_| HandshakeError::Length)?;
+        let said = config.session.said(&config.user);
+        Msg1 { shape: Shape::of(&config.session).bytes(), ..said }
+            .encode(&mut payload)
+            .map_err(|_| HandshakeError::Length)?;
         let (psk, server_key) = (config.psk.as_ref(), config.server_key.as_ref());
         let mut msg1 = Vec::new();
         let initiator = Initiator::new(&attempt, psk, server_key, random(rng), &payload, &mut msg1)?;
@@ -83,10 +87,13 @@ impl Attempt {
 
     /// Takes a hint that the server will not; whether it was one. It may be forged, so the attempt goes on for a while.
     pub(super) fn on_deny(&mut self, now: Time, deny: &Deny) -> bool {
-        if deny.cid != self.cid {
+        // Who has sent no cookie has sent no message that could not be read.
+        let is_of_connect = matches!(deny.reason, DenyReason::Secret | DenyReason::Token);
+        if deny.cid != self.cid || is_of_connect && self.cookie.is_none() {
             return false;
         }
         if self.denied.is_none() {
+            log::debug!("denied by {}, or by somebody on the way: {}", self.address, deny.reason);
             self.denied = Some(deny.reason);
             self.deadline = self.deadline.min(now + DENIED_FOR);
         }
@@ -153,4 +160,5 @@ const FAST_FOR: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_millis(250);
 /// Of the datagrams with a cookie, each fourth asks for a fresh one.
 const HELLO_EACH: u32 = 4;
-const DENIED_FOR: Duration = Duration::from_secs(1);
+/// How long the true answer may take once somebody has said no.
+const DENIED_FOR: Duration = Duration::from_secs(2);

@@ -8,10 +8,11 @@ pub use config::{ClientConfig, ConnectError};
 use super::connection::{Connection, Next, Parts, check_text};
 use super::cookie::is_reset;
 use super::error::CloseTextError;
-use super::event::{CloseReason, Event, Undelivered};
+use super::event::{CloseReason, Event, Undelivered, code};
 use super::seal::Seal;
+use super::shape::{Mismatch, Shape};
 use super::stats::RejectedDatagrams;
-use super::wire::{Accept, Data, Msg2, Packet, PacketError};
+use super::wire::{Accept, Data, DenyReason, Msg2, Packet, PacketError};
 use super::{Blob, Random, hash_key};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
@@ -247,6 +248,13 @@ impl<M: Message> Client<M> {
         let mut payload = Vec::new();
         let Some(keys) = attempt.on_accept(self.config.suite, accept, &mut payload) else { return false };
         let Ok(msg2) = Msg2::decode(&payload) else { return false };
+        if msg2.rejected == Some(code::SHAPE) {
+            let mismatch = Shape::of(&self.config.session).compare(msg2.said.user);
+            let reason = DenyReason::Shape(mismatch.unwrap_or(Mismatch::UNNAMED));
+            log::debug!("denied by {from}: {reason}");
+            self.fail(CloseReason::Denied(reason));
+            return true;
+        }
         if let Some(code) = msg2.rejected {
             self.rejection = msg2.said.user.into();
             self.fail(CloseReason::Rejected(code));

@@ -4,7 +4,7 @@
 use super::opening::Guest;
 use super::replies::Reply;
 use super::seat::{ACCEPT_EACH, Place, TIME_WAIT};
-use super::stats::Refusal;
+use super::stats::{Refusal, Refused, Why};
 use super::{Server, ServerConfig, Suite};
 use crate::config::{ConfigError, unless};
 use crate::message::Message;
@@ -12,11 +12,11 @@ use crate::rate::host;
 use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, epoch_of};
 use crate::session::event::code;
-use crate::session::exchange::{Attempt, Responder};
+use crate::session::exchange::{Attempt, HandshakeError, Responder};
 use crate::session::random;
 use crate::session::seats::{Entry, Name};
 use crate::session::token::{Grant, TokenError, Verifier};
-use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1};
+use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1, PacketError};
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
 use std::collections::BTreeMap;
@@ -27,11 +27,13 @@ impl<M: Message> Server<M> {
     /// Answers a HELLO with a cookie, and forgets it.
     pub(super) fn on_hello(&mut self, now: Time, from: SocketAddr, hello: &Hello) {
         let &Hello { suite, protocol_id, cid, client_stamp, size: _ } = hello;
-        if let Err(refusal) = self.check_offer(suite, protocol_id) {
-            self.count(now, from, refusal);
-            return match refusal {
+        if let Err(refused) = self.check_offer(suite, protocol_id) {
+            self.count(now, from, refused);
+            return match refused.refusal {
                 Refusal::Suite => self.deny(now, from, cid, DenyReason::Suite),
-                _ if self.config.deny_protocol => self.deny(now, from, cid, DenyReason::Protocol),
+                _ if self.config.deny_protocol || is_near(from.ip()) => {
+                    self.deny(now, from, cid, DenyReason::Protocol);
+                }
                 _ => {}
             };
         }
@@ -48,24 +50,28 @@ impl<M: Message> Server<M> {
     /// Makes a session of a CONNECT, if all is well. Who has brought no good cookie is not answered: a CONNECT is shorter than a
     /// HELLO, and a client that needs the answer sends that as well.
     pub(super) fn on_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) {
-        let Err(refusal) = self.try_connect(now, from, connect) else { return };
-        self.count(now, from, refusal);
-        if let Refusal::PerAddress | Refusal::Full = refusal {
-            self.deny(now, from, connect.cid, DenyReason::Busy);
-        }
+        let Err(refused) = self.try_connect(now, from, connect) else { return };
+        self.count(now, from, refused);
+        let reason = match refused.refusal {
+            Refusal::PerAddress | Refusal::Full => DenyReason::Busy,
+            Refusal::Handshake => DenyReason::Secret,
+            Refusal::Token => DenyReason::Token,
+            _ => return,
+        };
+        self.deny(now, from, connect.cid, reason);
     }
 
-    fn try_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) -> Result<(), Refusal> {
+    fn try_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) -> Result<(), Refused> {
         let &Connect { suite: number, protocol_id, cid, epoch, ref cookie, .. } = connect;
         let suite = self.check_offer(number, protocol_id)?;
         let claim = Claim { address: from, suite: number, protocol_id, cid };
         if !self.cookies.verify(now, epoch, cookie, &claim) {
-            return Err(Refusal::Cookie);
+            return Err(Refusal::Cookie.into());
         }
         // From here on the client is where it says it is.
         let attempt = (from, cid);
         if self.seats.knows(now, &attempt) {
-            return self.repeat(now, attempt, connect.msg1);
+            return Ok(self.repeat(now, attempt, connect.msg1)?);
         }
         self.check_room(now, host(from))?;
         let (mut guest, responder) = self.read_connect(now, from, suite, connect)?;
@@ -76,14 +82,16 @@ impl<M: Message> Server<M> {
             return Ok(());
         }
         let user = self.config.user.clone();
-        self.open(now, id, &mut guest, responder, &user, false)
+        Ok(self.open(now, id, &mut guest, responder, &user, false)?)
     }
 
-    fn check_offer(&self, suite: u16, protocol_id: u64) -> Result<Suite, Refusal> {
-        if protocol_id != self.config.session.protocol_id {
-            return Err(Refusal::Protocol);
+    fn check_offer(&self, suite: u16, found: u64) -> Result<Suite, Refused> {
+        let ours = self.config.session.protocol_id;
+        if found != ours {
+            return Err(Refusal::Protocol.because(Why::Protocol { found, ours }));
         }
-        Suite::from_code(suite).filter(|suite| self.config.suites.contains(suite)).ok_or(Refusal::Suite)
+        let suite = Suite::from_code(suite).filter(|suite| self.config.suites.contains(suite));
+        Ok(suite.ok_or(Refusal::Suite)?)
     }
 
     /// The answer to a CONNECT may have got lost: it is sent again, as it was.
@@ -126,15 +134,15 @@ impl<M: Message> Server<M> {
         from: SocketAddr,
         suite: Suite,
         connect: &Connect<'_>,
-    ) -> Result<(Guest, Responder), Refusal> {
+    ) -> Result<(Guest, Responder), Refused> {
         let &Connect { cid, client_sid, token, msg1, .. } = connect;
         let grant = match &self.tokens {
             Some(tokens) => {
                 let grant = tokens.verifier.open(tokens.unix(now), connect.protocol_id, suite, token);
-                Some(grant.map_err(|_| Refusal::Token)?)
+                Some(grant.map_err(|error| Refusal::Token.because(error))?)
             }
             None if token.is_empty() => None,
-            None => return Err(Refusal::Token),
+            None => return Err(Refusal::Token.into()),
         };
         let psk = grant.as_ref().map(|grant| grant.psk.clone());
         let mut guest = Guest {
@@ -151,34 +159,47 @@ impl<M: Message> Server<M> {
             pass: None,
         };
         let mut payload = Vec::new();
-        let responder = self.read_msg1(&guest, &mut payload).ok_or(Refusal::Handshake)?;
-        let said = Msg1::decode(&payload).ok().filter(|said| said.max_datagram >= DATAGRAM_MIN);
-        let Msg1 { max_datagram, features, user, .. } = said.ok_or(Refusal::Handshake)?;
+        let responder =
+            self.read_msg1(&guest, &mut payload).map_err(|error| Refusal::Handshake.because(error))?;
+        let said = Msg1::decode(&payload).map_err(|error| Refusal::Handshake.because(error))?;
+        let Msg1 { max_datagram, features, user, shape, .. } = said;
+        if max_datagram < DATAGRAM_MIN {
+            return Err(Refusal::Handshake.because(PacketError::Field { field: "max_datagram" }));
+        }
         (guest.max_datagram, guest.features, guest.user) = (max_datagram, features, user.into());
         if let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) {
             // It has shown that the token is its own: nobody comes in by it again.
             tokens.verifier.use_up(tokens.unix(now), &grant).map_err(|error| match error {
-                TokenError::Full => Refusal::Full,
-                _ => Refusal::Token,
+                TokenError::Full => Refusal::Full.into(),
+                error => Refusal::Token.because(error),
             })?;
             if tokens.is_outdated(grant.client_id, grant.created) {
                 let user = self.config.user.clone();
                 self.turn_away(now, &guest, responder, code::REPLACED, &user);
-                return Err(Refusal::Outdated);
+                return Err(Refusal::Outdated.into());
             }
             guest.pass = Some(grant.into());
+        }
+        if let Some(mismatch) = self.shape.compare(shape) {
+            let ours = self.shape.clone();
+            self.turn_away(now, &guest, responder, code::SHAPE, ours.bytes());
+            return Err(Refusal::Shape.because(mismatch));
         }
         Ok((guest, responder))
     }
 
-    /// Reads the first message of a handshake; `None`: it is by nobody who knows what the suite asks for.
-    pub(super) fn read_msg1(&self, guest: &Guest, payload: &mut Vec<u8>) -> Option<Responder> {
+    /// Reads the first message of a handshake. An error: it is by nobody who knows what the suite asks for.
+    pub(super) fn read_msg1(
+        &self,
+        guest: &Guest,
+        payload: &mut Vec<u8>,
+    ) -> Result<Responder, HandshakeError> {
         let &Guest { suite, client_sid, ref token, ref msg1, ref psk, ref random, .. } = guest;
         let (protocol_id, cid) = (self.config.session.protocol_id, guest.place.attempt.1);
         let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
         let psk = psk.as_deref().filter(|_| suite.needs_psk());
         let server_key = self.config.server_key.as_ref().filter(|_| suite.needs_server_key());
-        Responder::read_msg1(&attempt, psk, server_key, **random, msg1, payload).ok()
+        Responder::read_msg1(&attempt, psk, server_key, **random, msg1, payload)
     }
 
     fn make_room(&mut self, now: Time, host: IpAddr) {
@@ -206,6 +227,15 @@ impl<M: Message> Server<M> {
 
     pub(super) fn hash(&self, msg1: &[u8]) -> u128 {
         SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
+    }
+}
+
+/// Whether an address is of this host or of its own network, where nobody scans the internet from: whoever is there is told of a wrong
+/// protocol id, as in development.
+const fn is_near(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
     }
 }
 

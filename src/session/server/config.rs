@@ -59,7 +59,8 @@ settings! {
         pub challenges_per_second: u32 = 100_000, 1..=A_SECOND_MAX;
         /// Answers a second that refuse a client, and as many that end a session which is not known: 1 to 1,000,000.
         pub refusals_per_second: u32 = 100, 1..=A_SECOND_MAX;
-        /// Whether clients of another protocol id are told so. Off by default: it tells a stranger that there is something.
+        /// Whether clients of another protocol id are told so, wherever they are. Off by default: it tells a stranger that there is something.
+        /// Those on this host and in private networks are told so at once, as in development.
         pub deny_protocol: bool = false;
         /// Whether the application is asked about each client that may come in: see
         /// [`Event::Requested`](crate::session::Event::Requested). Off by default.

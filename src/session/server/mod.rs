@@ -26,6 +26,7 @@ use super::cookie::{CookieKey, ResetKey};
 use super::error::{CloseTextError, RedirectError};
 use super::event::Event;
 use super::seats::TIMERS_EACH;
+use super::shape::Shape;
 use super::wire::{Packet, PacketError};
 use super::{Blob, Random, SessionConfig, Suite, random};
 use crate::config::ConfigError;
@@ -47,6 +48,7 @@ pub struct Server<M = Blob> {
     config: ServerConfig,
     /// Of that, what all sessions share.
     session: Arc<SessionConfig>,
+    shape: Shape,
     random: Random,
     cookies: CookieKey,
     resets: Option<ResetKey>,
@@ -78,6 +80,7 @@ impl<M: Message> Server<M> {
         Ok(Self {
             config: config.clone(),
             session: Arc::new(config.session.clone()),
+            shape: Shape::of(&config.session),
             cookies: CookieKey::new(random(rng)),
             resets: config.reset_key.map(ResetKey::new),
             hash_key: random(rng),

@@ -67,7 +67,7 @@ impl<M: Message> Server<M> {
     /// # Errors
     ///
     /// There is no such request any more, or `user` is too long. Then nothing has changed.
-    pub fn accept(&mut self, now: Time, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
+    pub fn admit(&mut self, now: Time, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
         let now = self.tick(now);
         let responder = self.read_request(now, id, user)?;
         let Some(Seat::Asked(mut guest)) = self.seats.leave(id.0) else {
@@ -112,7 +112,7 @@ impl<M: Message> Server<M> {
             return Err(DecisionError::TooLong { len, max: USER_MAX });
         }
         let guest = self.seats.asked(id.0).filter(|guest| guest.place.entry.due > now);
-        guest.and_then(|guest| self.read_msg1(guest, &mut Vec::new())).ok_or(DecisionError::NoRequest)
+        guest.and_then(|guest| self.read_msg1(guest, &mut Vec::new()).ok()).ok_or(DecisionError::NoRequest)
     }
 
     /// Makes the session of an id that was taken for it, and its answer: the client's application is told `user`. `is_told`: our

@@ -2,6 +2,10 @@
 
 use super::Server;
 use crate::message::Message;
+use crate::session::HandshakeError;
+use crate::session::shape::Mismatch;
+use crate::session::token::TokenError;
+use crate::session::wire::PacketError;
 use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -74,6 +78,8 @@ reasons! {
         outdated: Outdated,
         /// The first message of a handshake is not authentic.
         handshake: Handshake,
+        /// The client does not have the same channels.
+        shape: Shape,
         /// The application said no.
         declined: Declined,
         /// The application said nothing for 10 s, or until others needed the room.
@@ -89,15 +95,55 @@ reasons! {
 #[derive(Debug, Default)]
 pub(super) struct Quiet([Time; Refusal::Replies as usize + 1]);
 
+/// A refusal, and what the log says of it beside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused {
+    pub(super) refusal: Refusal,
+    pub(super) why: Option<Why>,
+}
+
+/// Why in detail; nothing secret.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(super) enum Why {
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    #[error(transparent)]
+    Said(#[from] PacketError),
+    #[error(transparent)]
+    Shape(#[from] Mismatch),
+    #[error("`protocol_id` is {found:#x} there and {ours:#x} here")]
+    Protocol { found: u64, ours: u64 },
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, why: None }
+    }
+}
+
+impl Refusal {
+    pub(super) fn because(self, why: impl Into<Why>) -> Refused {
+        Refused { refusal: self, why: Some(why.into()) }
+    }
+}
+
 impl<M: Message> Server<M> {
-    pub(super) fn count(&mut self, now: Time, from: SocketAddr, refusal: Refusal) {
+    pub(super) fn count(&mut self, now: Time, from: SocketAddr, refused: impl Into<Refused>) {
+        let Refused { refusal, why } = refused.into();
         let counter = self.stats.rejected.counter(refusal);
         *counter += 1;
         if log::log_enabled!(log::Level::Debug)
             && let Some(quiet_until) = self.quiet.0.get_mut(refusal as usize).filter(|until| **until <= now)
         {
             *quiet_until = now + LINE_EACH;
-            log::debug!("dropped a datagram from {from}: {refusal:?}, {counter} so far");
+            match why {
+                Some(why) => {
+                    log::debug!("dropped a datagram from {from}: {refusal:?}, {counter} so far: {why}")
+                }
+                None => log::debug!("dropped a datagram from {from}: {refusal:?}, {counter} so far"),
+            }
         }
     }
 }

@@ -12,18 +12,19 @@
     reason = "said above for all of them; fields are described where they come first, and their order is the version's"
 )]
 
+mod deny;
 mod frame;
 mod frame_writer;
 mod packet;
 
+pub use super::shape::SHAPE_MAX;
+pub use deny::DenyReason;
 pub use frame::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameError, Frames, KcpPart, LossFrame,
     is_close_text,
 };
 pub use frame_writer::{FrameWriter, NoRoom};
-pub use packet::{
-    Accept, Challenge, Connect, Data, Deny, DenyReason, Hello, Msg1, Msg2, Packet, PacketError, Reset,
-};
+pub use packet::{Accept, Challenge, Connect, Data, Deny, Hello, Msg1, Msg2, Packet, PacketError, Reset};
 
 pub(in crate::session) use crate::wire::reader::{Reader, Short};
 pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};
@@ -41,7 +42,7 @@ pub const TOKEN_MAX: usize = 512;
 /// Fewest bytes of a message of the handshake: a salt, the shortest payload, a checksum.
 pub const MESSAGE_MIN: usize = 8 + 16 + 4;
 /// Most bytes of a message of the handshake: a public key, the longest payload, a tag.
-pub const MESSAGE_MAX: usize = 32 + (34 + USER_MAX) + 16;
+pub const MESSAGE_MAX: usize = 32 + (16 + USER_MAX + SHAPE_MAX) + 16;
 /// Fewest bytes of a HELLO that is answered.
 pub const HELLO_MIN: usize = 512;
 /// Bytes of a CHALLENGE: 0.07 of the shortest HELLO.

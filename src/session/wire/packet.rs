@@ -1,9 +1,11 @@
 //! The datagrams of a session, and what the two messages of its handshake carry.
 
+use super::deny::DenyReason;
 use super::{
     CHALLENGE_LEN, COOKIE_LEN, DATA_HEADER_LEN, DATA_MAX, DATAGRAM_MAX, HELLO_MIN, MESSAGE_MAX, MESSAGE_MIN,
     TOKEN_MAX, USER_MAX, VERSION, kind,
 };
+use crate::session::shape::is_shape;
 use crate::wire::reader::{Reader, Short, Value, values};
 use std::ops::RangeInclusive;
 
@@ -98,20 +100,6 @@ pub struct Deny {
     pub cid: u64,
     /// Do not try again before, ms.
     pub retry_after_ms: u32,
-}
-
-/// Why a server refuses before it knows who asks.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum DenyReason {
-    /// The server does not speak this version of the protocol.
-    Version = 1,
-    /// It does not have this suite.
-    Suite = 2,
-    /// It is a server of another game, or of another version of it.
-    Protocol = 3,
-    /// It has no room.
-    Busy = 4,
 }
 
 /// What stands in clear before what is sealed of DATA.
@@ -233,8 +221,11 @@ impl Deny {
         if !(1..=highest).contains(&lowest) || highest > 0xf {
             return Err(PacketError::Field { field: "versions" });
         }
+        let number =
+            (1..).zip(DenyReason::ALL).find_map(|(number, known)| (known == reason).then_some(number));
+        let number: u16 = number.ok_or(PacketError::Field { field: "reason" })?;
         datagram.extend_from_slice(&[kind::DENY, lowest << 4 | highest]);
-        (reason as u16).write(datagram);
+        number.write(datagram);
         cid.write(datagram);
         retry_after_ms.write(datagram);
         Ok(())
@@ -250,15 +241,10 @@ impl Deny {
         if !(1..=highest).contains(&lowest) {
             return Err(PacketError::Field { field: "versions" });
         }
-        let reason = DenyReason::ALL.into_iter().find(|known| *known as u16 == reason);
-        let reason = reason.ok_or(PacketError::Field { field: "reason" })?;
+        let reason = (1..).zip(DenyReason::ALL).find(|(number, _)| *number == reason);
+        let (_, reason) = reason.ok_or(PacketError::Field { field: "reason" })?;
         Ok(Self { lowest, highest, reason, cid, retry_after_ms })
     }
-}
-
-impl DenyReason {
-    /// Every reason.
-    pub const ALL: [Self; 4] = [Self::Version, Self::Suite, Self::Protocol, Self::Busy];
 }
 
 impl Data {
@@ -296,6 +282,8 @@ pub struct Msg1<'a> {
     pub keepalive_ms: u16,
     /// The application's own, at most [`USER_MAX`] bytes.
     pub user: &'a [u8],
+    /// Only in the first message: which channels the client has, at most [`SHAPE_MAX`](super::SHAPE_MAX) bytes; nothing: it does not say.
+    pub shape: &'a [u8],
 }
 
 /// What the server says in the second message.
@@ -315,29 +303,36 @@ impl<'a> Msg1<'a> {
     pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
         self.write_head(payload)?;
         let user_len = u16::try_from(self.user.len()).unwrap_or_default(); // at most `USER_MAX`
-        for number in [0, user_len, 0] {
+        let shape_len = u16::try_from(self.shape.len()).unwrap_or_default(); // at most `SHAPE_MAX`
+        for number in [shape_len, user_len, 0] {
             number.write(payload);
         }
         payload.extend_from_slice(self.user);
+        payload.extend_from_slice(self.shape);
         Ok(())
     }
 
     pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(payload);
         let head = Self::read_head(&mut reader)?;
-        let (reserved, user_len, also_reserved) = (reader.u16()?, reader.u16()?, reader.u16()?);
-        let user = reader.bytes(user_len)?;
+        let (shape_len, user_len, reserved) = (reader.u16()?, reader.u16()?, reader.u16()?);
+        let (user, shape) = (reader.bytes(user_len)?, reader.bytes(shape_len)?);
         reader.finish()?;
-        in_length("user", user, 0..=USER_MAX)?;
-        if reserved | also_reserved != 0 {
+        if reserved != 0 {
             return Err(PacketError::Reserved);
         }
-        Ok(Self { user, ..head })
+        let msg1 = Self { user, shape, ..head };
+        msg1.check().map(|()| msg1)
+    }
+
+    fn check(&self) -> Result<(), PacketError> {
+        in_length("user", self.user, 0..=USER_MAX)?;
+        if is_shape(self.shape) { Ok(()) } else { Err(PacketError::Field { field: "shape" }) }
     }
 
     /// What both messages say before their flags.
     fn write_head(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
-        in_length("user", self.user, 0..=USER_MAX)?;
+        self.check()?;
         self.features.write(payload);
         for number in [self.max_datagram, self.rcv_wnd, self.keepalive_ms] {
             number.write(payload);
@@ -347,7 +342,14 @@ impl<'a> Msg1<'a> {
 
     fn read_head(reader: &mut Reader<'a>) -> Result<Self, PacketError> {
         let (features, max_datagram) = (reader.u32()?, reader.u16()?);
-        Ok(Self { features, max_datagram, rcv_wnd: reader.u16()?, keepalive_ms: reader.u16()?, user: &[] })
+        Ok(Self {
+            features,
+            max_datagram,
+            rcv_wnd: reader.u16()?,
+            keepalive_ms: reader.u16()?,
+            user: &[],
+            shape: &[],
+        })
     }
 }
 
