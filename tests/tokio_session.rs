@@ -317,6 +317,47 @@ async fn a_server_shuts_down_once_everything_has_arrived_and_frees_its_port() {
 }
 
 #[tokio::test]
+async fn requests_are_admitted_rejected_and_rejected_when_dropped() {
+    let server = Server::<Blob>::bind(ANY, &ServerConfig { ask: true, ..server_config() }).unwrap();
+    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let config = |user: &[u8]| ClientConfig {
+        suite: SUITE,
+        psk,
+        user: user.to_vec(),
+        ..ClientConfig::insecure(config())
+    };
+    let address = server.local_addr();
+    for (answer, reason) in [
+        (b"come", None),
+        (b"stay", Some(CloseReason::Rejected(7))),
+        (b"drop", Some(CloseReason::Rejected(0))),
+    ] {
+        let client = async {
+            let config = config(answer);
+            timeout(PATIENCE, Client::connect::<Blob>(address, &config)).await.unwrap()
+        };
+        let decide = async {
+            let request = timeout(PATIENCE, server.next_request()).await.unwrap().unwrap();
+            assert_eq!(request.peer_addr().ip(), address.ip());
+            match request.user() {
+                b"come" => request.admit(b"").unwrap(),
+                b"stay" => request.reject(7, b"full").unwrap(),
+                _ => drop(request),
+            }
+        };
+        let (client, ()) = tokio::join!(client, decide);
+        match reason {
+            None => drop(timeout(PATIENCE, server.accept()).await.unwrap().unwrap()),
+            Some(reason) => {
+                let error = client.map(drop).unwrap_err();
+                assert_eq!(Error::of(&error), Some(&Error::Closed { reason }));
+                assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_name_is_resolved_and_an_unspecified_address_is_this_machine() {
     let server = server();
     let psk = (SUITE != Suite::Checked).then_some(PSK);

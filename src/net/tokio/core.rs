@@ -199,6 +199,9 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
     }
 
     fn release(&mut self, now: Time, id: Id) {
+        if let (Some(server), Some(id)) = (self.server(), id) {
+            let _ = server.reject(now, id, 0, b""); // if it is no session yet
+        }
         self.close(now, id, 0);
     }
 

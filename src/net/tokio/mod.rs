@@ -64,6 +64,7 @@ mod core;
 mod driver;
 mod kcp;
 mod lane;
+mod request;
 mod server;
 mod session;
 mod shared;
@@ -71,5 +72,6 @@ mod waiting;
 
 pub use client::Client;
 pub use kcp::{KcpListener, KcpReadHalf, KcpStream, KcpWriteHalf};
+pub use request::Request;
 pub use server::Server;
 pub use session::{LaneReadHalf, LaneStream, LaneWriteHalf, Session};

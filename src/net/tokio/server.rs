@@ -1,10 +1,12 @@
 //! Many sessions on one UDP socket, or on several that share a port.
 
+use super::super::end::Id;
 use super::super::server::server;
 use super::super::shards::{Wake, meet, sockets};
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::Sessions;
 use super::driver::Driver;
+use super::request::Request;
 use super::session::Session;
 use super::shared::{Acceptor, State};
 use crate::machine::Machine;
@@ -104,6 +106,26 @@ impl<M: Message + Send + 'static> Server<M> {
         })
         .await
         .map(Session::new)
+    }
+
+    /// The next client that asks to join, if the config has `ask`; [`accept`](Self::accept) then returns only sessions whose request was
+    /// admitted. If cancelled, it has taken none.
+    ///
+    /// # Errors
+    ///
+    /// If the socket has failed.
+    pub async fn next_request(&self) -> io::Result<Request<M>> {
+        poll_fn(|cx| {
+            for shard in &self.shards {
+                let take =
+                    |sessions: &mut Sessions<M>, id: Id| Request::of(&shard.shared, sessions.server()?, id?);
+                if let Poll::Ready(request) = shard.poll_request(cx, take) {
+                    return Poll::Ready(request);
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// Redirects the client of a session to another server; see [`session::Server::redirect`], also for its

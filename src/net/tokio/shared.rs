@@ -33,6 +33,9 @@ pub(super) struct State<C: Core> {
     pub(super) waiting: HashMap<C::Id, Waiting<C::Member>, Given>,
     /// Sessions that have connected and were not accepted yet.
     incoming: VecDeque<C::Id>,
+    /// Clients that ask to join, not taken by anybody yet, and tasks that wait for one.
+    asking: VecDeque<C::Id>,
+    askers: Vec<Waker>,
     /// Tasks that wait for a session to accept.
     acceptors: Vec<Waker>,
     /// Tasks that wait for the last session to end.
@@ -59,6 +62,8 @@ impl<C: Core> Shared<C> {
             core,
             waiting: HashMap::default(),
             incoming: VecDeque::new(),
+            asking: VecDeque::new(),
+            askers: Vec::new(),
             acceptors: Vec::new(),
             finishers: Vec::new(),
             owners: 0,
@@ -133,6 +138,10 @@ impl<C: Core> State<C> {
                         self.behind.push(id);
                     }
                 }
+                (Notice::Event(Event::Requested), None) => {
+                    self.asking.push_back(id);
+                    woken.append(&mut self.askers);
+                }
                 (Notice::Event(event), Some(known)) => {
                     known.tell(event);
                     known.wake(woken, |what| what == For::Event);
@@ -147,6 +156,7 @@ impl<C: Core> State<C> {
                     known.closed = Some(closed);
                     known.wake(woken, |_| true);
                 }
+                (Notice::Closed(_), None) => self.asking.retain(|asking| *asking != id), // nobody answered it
                 (_, None) => {}
             }
         }
@@ -159,6 +169,7 @@ impl<C: Core> State<C> {
     pub(super) fn fail(&mut self, error: &io::Error, woken: &mut Vec<Waker>) {
         self.failed = Some((error.kind(), error.to_string()));
         self.waiting.values_mut().for_each(|waiting| waiting.wake(woken, |_| true));
+        woken.append(&mut self.askers);
         woken.append(&mut self.acceptors);
         woken.append(&mut self.finishers);
     }
@@ -211,7 +222,7 @@ impl<C: Core> State<C> {
     /// From now on releases new sessions, and those that were not accepted.
     pub(super) fn refuse(&mut self, now: Time) {
         self.is_accepting = false;
-        for id in self.incoming.drain(..) {
+        for id in self.incoming.drain(..).chain(self.asking.drain(..)) {
             self.waiting.remove(&id);
             self.core.release(now, id);
         }
@@ -294,6 +305,18 @@ impl<C: Core> Acceptor<C> {
         let next =
             |state: &mut State<C>| state.incoming.pop_front().map(|id| Handle::of(&self.shared, state, id));
         self.poll(cx, |state| &mut state.acceptors, next)
+    }
+
+    /// Waits for a client that asks to join, of which `take` makes something.
+    pub(super) fn poll_request<T>(
+        &self,
+        cx: &Context<'_>,
+        mut take: impl FnMut(&mut C, C::Id) -> Option<T>,
+    ) -> Poll<io::Result<T>> {
+        let next = |state: &mut State<C>| {
+            std::iter::from_fn(|| state.asking.pop_front()).find_map(|id| take(&mut state.core, id))
+        };
+        self.poll(cx, |state| &mut state.askers, next)
     }
 
     /// Waits until no session is left.
