@@ -263,9 +263,11 @@ fn a_server_that_is_or_falls_silent_is_an_event_not_an_error() {
     for at in [silent.local_addr().unwrap(), nobody] {
         let config = ClientConfig { deadline: Duration::from_millis(300), ..client_config() };
         let mut client: Client = Client::connect(at, &config).unwrap();
+        assert_eq!(client.send(LANE, b"too early"), Err(SendError::NotConnected));
         assert!(client.poll(Some(PATIENCE)).unwrap());
         let event = client.poll_event();
         assert_eq!(event.as_ref().and_then(reason), Some(CloseReason::ConnectTimeout));
+        assert_eq!(client.send(LANE, b"too late"), Err(SendError::Closed));
     }
     let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
     let mut world = World::new(SessionConfig { keepalive, timeout, ..SessionConfig::default() });

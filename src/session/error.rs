@@ -58,6 +58,9 @@ pub enum SendError {
     /// The session is closing or closed.
     #[error("the session is closed")]
     Closed,
+    /// The client is still connecting: send after [`Event::Connected`](super::Event::Connected).
+    #[error("the session is not connected yet")]
+    NotConnected,
 }
 
 impl SendError {
@@ -73,7 +76,7 @@ impl SendError {
                 )
             }
             Self::Full { .. } | Self::QueueFull { .. } | Self::NoMemory => true,
-            Self::NoLane { .. } | Self::TooLong { .. } | Self::Closed => false,
+            Self::NoLane { .. } | Self::TooLong { .. } | Self::Closed | Self::NotConnected => false,
         }
     }
 }

@@ -196,7 +196,7 @@ pub(super) fn of_io(error: &io::Error) -> i32 {
 fn refused(error: SendError) -> i32 {
     use ww::message::ChannelSendError as Channel;
     match error {
-        SendError::Closed => WW_CLOSED,
+        SendError::Closed | SendError::NotConnected => WW_CLOSED,
         SendError::NoLane { .. } | SendError::Channel(Channel::NoChannel { .. }) => WW_MISUSE,
         SendError::Lane(ww::kcp::SendError::TooLong { .. }) | SendError::TooLong { .. } => WW_TOO_LONG,
         SendError::Channel(Channel::TooLarge { .. } | Channel::BlockLength { .. }) => WW_TOO_LONG,
