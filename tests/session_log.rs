@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 use whitewater::inside::session::wire::{Connect, Hello};
-use whitewater::session::{ServerConfig, SessionConfig, Suite};
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Suite};
+use whitewater_sim::LinkConfig;
 
 /// Number of lines by their text without numbers.
 static LINES: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
@@ -70,4 +71,29 @@ fn a_flood_of_each_kind_gives_one_line_every_two_seconds() {
     assert!(rejected.challenge_rate > 9_000);
     let lines = LINES.lock().unwrap();
     assert!(lines.len() == 7 && lines.values().all(|count| *count == 5), "{lines:#?}");
+    drop(lines);
+    LINES.lock().unwrap().clear();
+    both_ends_say_why_they_do_not_connect();
+}
+
+/// One test, because there is one logger.
+fn both_ends_say_why_they_do_not_connect() {
+    let session = SessionConfig::default();
+    let more = SessionConfig { lanes: session.lanes.repeat(2), ..session.clone() };
+    let other = SessionConfig { protocol_id: 9, ..session.clone() };
+    for (server, client) in [(&session, &more), (&session, &other)] {
+        let mut world = World::new(1, &ServerConfig::insecure(server.clone()));
+        let path = LinkConfig::with_rtt(Duration::from_millis(20));
+        world.add(&path, &path, client, ClientConfig::insecure(client.clone()));
+        world.run(3_000);
+    }
+    let lines = LINES.lock().unwrap();
+    for said in [
+        "Shape,  so far: channel  is missing here and a lane of messages there", // the server
+        "channel  is a lane of messages here and missing there",                 // the client
+        "Protocol,  so far: `protocol_id` is x there and x here",
+        "somebody on the way: the server has another `protocol_id`",
+    ] {
+        assert!(lines.keys().any(|line| line.contains(said)), "{said}: {lines:#?}");
+    }
 }

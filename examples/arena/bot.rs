@@ -55,7 +55,7 @@ impl Bot {
                 // Every goodbye of the server was lost; it has nothing else to say by then.
                 Event::Closed { reason: CloseReason::Timeout, .. } if self.has_left => self.is_gone = true,
                 Event::Closed { reason, .. } => {
-                    return Err(format!("player {}: {reason:?}", self.number).into());
+                    return Err(format!("player {}: {reason}", self.number).into());
                 }
                 _ => {}
             }

@@ -33,7 +33,7 @@ pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Don
                         coming = Some(connect(&token)?);
                     }
                 }
-                Event::Closed { reason, .. } => return Err(format!("{name}: {reason:?}").into()),
+                Event::Closed { reason, .. } => return Err(format!("{name}: {reason}").into()),
                 _ => {}
             }
         }

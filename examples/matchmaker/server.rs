@@ -39,7 +39,7 @@ pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
                 }
                 Event::Readable => echo(&mut server, id, config.id),
                 Event::Closed { reason, .. } => {
-                    say(&format!("server {}: player {} is gone: {reason:?}", config.id, player(&server, id)));
+                    say(&format!("server {}: player {} is gone: {reason}", config.id, player(&server, id)));
                 }
                 _ => {}
             }

@@ -38,7 +38,7 @@
 //!     while let Some(event) = client.poll_event() {
 //!         match event {
 //!             Event::Connected => drop(client.send(0, b"hello")?),
-//!             Event::Closed { reason, .. } => return Err(format!("no session: {reason:?}").into()),
+//!             Event::Closed { reason, .. } => return Err(format!("no session: {reason}").into()),
 //!             _ => {}
 //!         }
 //!     }

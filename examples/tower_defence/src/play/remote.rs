@@ -63,7 +63,7 @@ impl Remote {
             Event::Closed { reason: reason @ (CloseReason::Peer(_) | CloseReason::Rejected(_)), .. } => {
                 let text = self.session.connection().map_or("", |connection| connection.close_text());
                 let text = shown(text); // it goes to a terminal
-                return Err(io::Error::other(format!("the server has closed: {reason:?} {text}")));
+                return Err(io::Error::other(format!("the server has closed: {reason} {text}")));
             }
             Event::Closed { .. } => self.again = Some(Instant::now() + AGAIN),
             _ => {}
