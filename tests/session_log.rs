@@ -87,7 +87,7 @@ fn both_ends_say_why_they_do_not_connect() {
         world.add(&path, &path, client, ClientConfig::insecure(client.clone()));
         world.run(3_000);
     }
-    let lines = LINES.lock().unwrap();
+    let lines = LINES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for said in [
         "Shape,  so far: channel  is missing here and a lane of messages there", // the server
         "channel  is a lane of messages here and missing there",                 // the client
