@@ -1,4 +1,4 @@
-//! What a game's messages, 60 a second on lane 0, take over loopback beside writers that always have more to send on other lanes: under
+//! What a game's messages, 60 a second on channel 0, take over loopback beside writers that always have more to send on other channels: under
 //! tokio, with blocking drivers, and behind threads. Prints milliseconds from when each message was due.
 //!
 //! ```sh
@@ -13,13 +13,15 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::{self, Incoming, ThreadConfig, tokio as asynchronous};
+use whitewater::Channel;
+use whitewater::net::{self, ThreadConfig, tokio as asynchronous};
 use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-const GAME: usize = 0;
-/// Lanes of those who always have more to send.
-const BULK: usize = 4;
+const GAME: Channel = Channel::ordered(0);
+/// Channels of those who always have more to send.
+const BULK: [Channel; 4] =
+    [Channel::ordered(1), Channel::ordered(2), Channel::ordered(3), Channel::ordered(4)];
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Runs a flow beside so many greedy writers.
 type Run = fn(&Flow, usize) -> Result<()>;
@@ -74,8 +76,8 @@ impl Flow {
     }
 
     /// A message has arrived, or bytes of the others.
-    fn take(&self, lane: usize, message: &[u8]) {
-        if lane != GAME {
+    fn take(&self, channel: Channel, message: &[u8]) {
+        if channel != GAME {
             self.others.fetch_add(message.len(), Relaxed);
         } else if let Some(number) = message.first_chunk() {
             self.took().push(self.due(u32::from_le_bytes(*number)).elapsed());
@@ -104,13 +106,17 @@ impl Flow {
     }
 }
 
-fn lane_of(writer: usize) -> usize {
-    1 + writer % BULK
+/// The channels that so many writers send on, one each.
+fn bulk(writers: usize) -> impl Iterator<Item = Channel> {
+    BULK.into_iter().cycle().take(writers)
+}
+
+fn channels() -> impl Iterator<Item = Channel> {
+    [GAME].into_iter().chain(BULK)
 }
 
 fn session() -> SessionConfig {
-    let one = SessionConfig::default();
-    SessionConfig { lanes: one.lanes.repeat(1 + BULK), ..one }
+    SessionConfig { channels: channels().map(Into::into).collect(), ..SessionConfig::default() }
 }
 
 fn server() -> ServerConfig {
@@ -121,7 +127,7 @@ fn client() -> ClientConfig {
     ClientConfig::insecure(session())
 }
 
-const BLOCK: [u8; 1000] = [9; 1000];
+const CHUNK: [u8; 1000] = [9; 1000];
 
 fn threads_of_tokio(flow: &Flow, writers: usize) -> Result<()> {
     tokio(&::tokio::runtime::Builder::new_multi_thread().enable_all().build()?, flow, writers)
@@ -135,22 +141,21 @@ fn tokio(runtime: &::tokio::runtime::Runtime, flow: &Flow, writers: usize) -> Re
     let shared = Arc::new(Flow::new(flow.count));
     let whole = Arc::clone(&shared);
     runtime.block_on(async move {
-        let server = asynchronous::Server::<whitewater::session::Blob>::bind(ANY, &server())?;
+        let server = asynchronous::Server::bind(ANY, &server())?;
         let to = server.local_addr();
-        let near = asynchronous::Client::connect::<whitewater::session::Blob>(to, &client()).await?;
+        let near = asynchronous::Client::connect(to, &client()).await?;
         let far = server.accept().await?;
-        for lane in 0..=BULK {
+        for channel in channels() {
             let (far, flow) = (far.clone(), Arc::clone(&shared));
             ::tokio::spawn(async move {
-                let mut buf = [0; 2000];
-                while let Ok(len) = far.recv(lane, &mut buf).await {
-                    flow.take(lane, buf.get(..len).unwrap_or_default());
+                while let Ok(message) = far.recv(channel).await {
+                    flow.take(channel, &message);
                 }
             });
         }
-        for writer in 0..writers {
+        for channel in bulk(writers) {
             let near = near.clone();
-            ::tokio::spawn(async move { while near.send(lane_of(writer), &BLOCK).await.is_ok() {} });
+            ::tokio::spawn(async move { while near.send(channel, &CHUNK).await.is_ok() {} });
         }
         for number in 0..shared.count {
             ::tokio::time::sleep_until(shared.due(number).into()).await;
@@ -167,19 +172,18 @@ fn tokio(runtime: &::tokio::runtime::Runtime, flow: &Flow, writers: usize) -> Re
 }
 
 fn blocking(flow: &Flow, writers: usize) -> Result<()> {
-    let mut server: net::Server = net::Server::bind(ANY, &server())?;
-    let mut client: net::Client = net::Client::connect(server.local_addr()?, &client())?;
+    let mut server = net::Server::bind(ANY, &server())?;
+    let mut client = net::Client::connect(server.local_addr()?, &client())?;
     thread::scope(|scope| {
         scope.spawn(move || {
-            let mut buf = [0; 2000];
             while !flow.is_over() {
                 if server.poll(Some(Duration::from_millis(1))).is_err() {
                     return;
                 }
                 while let Some((id, _)) = server.poll_event() {
-                    for lane in 0..=BULK {
-                        while let Ok(len) = server.recv(id, lane, &mut buf) {
-                            flow.take(lane, buf.get(..len).unwrap_or_default());
+                    for channel in channels() {
+                        while let Some(message) = server.recv(id, channel) {
+                            flow.take(channel, &message);
                         }
                     }
                 }
@@ -189,7 +193,7 @@ fn blocking(flow: &Flow, writers: usize) -> Result<()> {
         while !flow.is_over() {
             client.poll(Some(Duration::from_millis(1)))?;
             while client.poll_event().is_some() {}
-            (0..writers).for_each(|writer| while client.send(lane_of(writer), &BLOCK).is_ok() {});
+            bulk(writers).for_each(|channel| while client.send(channel, &CHUNK).is_ok() {});
             while next < flow.count
                 && flow.due(next) <= Instant::now()
                 && client.send(GAME, &Flow::message(next)).is_ok()
@@ -203,25 +207,32 @@ fn blocking(flow: &Flow, writers: usize) -> Result<()> {
 
 fn threads(flow: &Flow, writers: usize) -> Result<()> {
     let config = ThreadConfig::default();
-    let mut server = net::Server::<whitewater::session::Blob>::bind(ANY, &server())?.spawn(&config)?;
-    let to = server.local_addr();
-    let mut client = net::Client::<whitewater::session::Blob>::connect(to, &client())?.spawn(&config)?;
+    let mut server = net::Server::bind(ANY, &server())?.spawn(&config)?;
+    let target = server.local_addr();
+    let mut client = net::Client::connect(target, &client())?.spawn(&config)?;
     let (up, is_up) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || {
             while !flow.is_over() {
-                match server.recv(Duration::from_millis(10)) {
-                    Some((_, Incoming::Message { lane, bytes })) => flow.take(lane, &bytes),
-                    Some((_, Incoming::Event(Event::Connected))) => drop(up.send(())),
-                    _ => {}
+                server.poll(Some(Duration::from_millis(10)));
+                while let Some((id, event)) = server.poll_event() {
+                    if event == Event::Connected {
+                        let _ = up.send(());
+                    }
+                    for channel in channels() {
+                        while let Some(message) = server.recv(id, channel) {
+                            flow.take(channel, &message);
+                        }
+                    }
                 }
             }
         });
         is_up.recv_timeout(PATIENCE)?;
         let mut next = 0;
         while !flow.is_over() {
-            client.recv(Duration::from_millis(1));
-            (0..writers).for_each(|writer| while client.send(lane_of(writer), &BLOCK).is_ok() {});
+            client.poll(Some(Duration::from_millis(1)));
+            while client.poll_event().is_some() {}
+            bulk(writers).for_each(|channel| while client.send(channel, &CHUNK).is_ok() {});
             while next < flow.count
                 && flow.due(next) <= Instant::now()
                 && client.send(GAME, &Flow::message(next)).is_ok()

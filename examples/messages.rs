@@ -1,8 +1,8 @@
 //! Half a minute of a small game: a server and a player over a phone's link, in virtual time, and what it costs.
 //!
-//! The server sends a level as a block and positions 20 times a second, of which only the newest counts. Both chat, reliably and in
-//! order. What you would take over is [`Game`], [`config`] and [`End`]; in place of the simulated links goes a UDP socket, and in
-//! place of the counted milliseconds a clock.
+//! The server sends a level in slices and positions 20 times a second, of which only the newest counts. Both chat, reliably and in
+//! order. What you would take over is [`Positions`], [`config`] and [`End`]; in place of the simulated links goes a UDP socket, and in
+//! place of the counted milliseconds a clock. A session does more for you: it cuts and joins a level itself.
 //!
 //! ```text
 //! cargo run --release --example messages
@@ -10,85 +10,74 @@
 
 use std::error::Error;
 use std::time::Duration;
-use whitewater::Time;
+use whitewater::channel::{Carrier, ChannelConfig, Channels, ChannelsConfig, Resend};
 use whitewater::machine::DatagramQueue;
-use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received, Resend};
-use whitewater::message::{BitsError, Message, Serialize, Stream};
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter, shape};
 use whitewater::packet::{Endpoint, PacketConfig};
+use whitewater::{Channel, Message, Time};
 use whitewater_sim::{IP_AND_UDP, Link, LinkConfig};
 
-/// What the ends tell each other.
-enum Game {
-    Positions { tick: u32, runners: Vec<Runner> },
-    Chat { text: String },
+/// Where everybody is.
+struct Positions {
+    tick: u32,
+    runners: Vec<Runner>,
 }
 
-#[derive(Default)]
 struct Runner {
     x: f32,
     y: f32,
     is_alive: bool,
 }
 
-impl Serialize for Game {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        match self {
-            Self::Positions { tick, runners } => {
-                stream.bits(tick, 32)?;
-                stream.vec(runners, 64, |stream, runner| runner.serialize(stream))
-            }
-            Self::Chat { text } => stream.string(text, 200),
-        }
+impl Message for Positions {
+    const SHAPE: u64 = shape("Positions: u32, up to 64", &[Runner::SHAPE]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        self.tick.pack(to)?;
+        to.list(&self.runners, 64, |to, runner| runner.pack(to))
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self { tick: u32::unpack(from)?, runners: from.list(64, Runner::unpack)? })
     }
 }
 
-impl Serialize for Runner {
-    /// 14 + 14 + 1 bits.
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.float(&mut self.x, 0.0..=128.0, 0.01)?;
-        stream.float(&mut self.y, 0.0..=128.0, 0.01)?;
-        stream.bool(&mut self.is_alive)
-    }
-}
+/// 14 + 14 + 1 bits.
+impl Message for Runner {
+    const SHAPE: u64 = shape("Runner: two of 0..=128 by 0.01, bool", &[]);
 
-impl Message for Game {
-    const KINDS: u32 = 2;
-
-    fn kind(&self) -> u32 {
-        match self {
-            Self::Positions { .. } => 0,
-            Self::Chat { .. } => 1,
-        }
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        to.float(self.x, 0.0..=128.0, 0.01)?;
+        to.float(self.y, 0.0..=128.0, 0.01)?;
+        self.is_alive.pack(to)
     }
 
-    fn blank(kind: u32) -> Option<Self> {
-        match kind {
-            0 => Some(Self::Positions { tick: 0, runners: Vec::new() }),
-            1 => Some(Self::Chat { text: String::new() }),
-            _ => None,
-        }
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self {
+            x: from.float(0.0..=128.0, 0.01)?,
+            y: from.float(0.0..=128.0, 0.01)?,
+            is_alive: bool::unpack(from)?,
+        })
     }
 }
 
 /// The channels, the most urgent first. Both ends have the same.
-const POSITIONS: usize = 0;
-const CHAT: usize = 1;
-const LEVEL: usize = 2;
+const POSITIONS: Channel<Positions> = Channel::sequenced(0);
+const CHAT: Channel<String> = Channel::ordered(1);
+const LEVEL: Channel = Channel::ordered(2);
 
 fn config() -> ChannelsConfig {
-    let chat =
-        ChannelConfig { expire_after: Some(Duration::from_secs(10)), ..ChannelConfig::reliable_ordered() };
+    let (carrier, expire_after) = (Carrier::Packets, Some(Duration::from_secs(10)));
+    let chat = ChannelConfig { carrier, expire_after, ..CHAT.config() };
     // Far peers acknowledge later than after the usual 100 ms, and a level is many slices to send in vain.
-    let level = ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::blocks() };
-    ChannelsConfig {
-        channels: vec![ChannelConfig::unreliable_sequenced(), chat, level],
-        ..ChannelsConfig::default()
-    }
+    let level = ChannelConfig { carrier, resend: Resend::Rtt(150), ..LEVEL.config() };
+    ChannelsConfig { channels: vec![POSITIONS.into(), chat, level], ..ChannelsConfig::default() }
 }
 
 /// One end of the connection: channels over numbered packets.
 struct End {
-    channels: Channels<Game>,
+    channels: Channels,
     packets: Endpoint<DatagramQueue>,
     datagrams: usize,
     bytes: usize,
@@ -139,24 +128,22 @@ struct Seen {
     positions: u32,
     age: u64,
     chats: u32,
+    level: Vec<u8>,
     level_at: Option<Time>,
 }
 
 impl Seen {
-    fn take(&mut self, now: Time, channels: &mut Channels<Game>) {
-        for channel in [POSITIONS, CHAT, LEVEL] {
-            while let Some(received) = channels.recv(channel) {
-                match received {
-                    Received::Message(Game::Positions { tick, runners }) => {
-                        self.positions += u32::from(runners.iter().any(|runner| runner.is_alive));
-                        self.age += now.as_millis() - u64::from(tick) * TICK;
-                    }
-                    Received::Message(Game::Chat { text }) => {
-                        self.chats += u32::from(text.starts_with("Wave"));
-                    }
-                    Received::Block(_) => self.level_at = Some(now),
-                }
-            }
+    fn take(&mut self, now: Time, channels: &mut Channels) {
+        while let Some(Positions { tick, runners }) = channels.recv(POSITIONS) {
+            self.positions += u32::from(runners.iter().any(|runner| runner.is_alive));
+            self.age += now.as_millis() - u64::from(tick) * TICK;
+        }
+        while let Some(text) = channels.recv(CHAT) {
+            self.chats += u32::from(text.starts_with("Wave"));
+        }
+        while let Some(slice) = channels.recv(LEVEL) {
+            self.level.extend_from_slice(&slice);
+            self.level_at = Some(now).filter(|_| self.level.len() == LEVEL_BYTES);
         }
     }
 }
@@ -165,15 +152,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let link = |stream| Link::new(LinkConfig::mobile(), 7, stream);
     let (mut there, mut back) = (link(1)?, link(2)?);
     let (mut server, mut player, mut seen) = (End::new()?, End::new()?, Seen::default());
-    server.channels.send_block(LEVEL, &vec![7; LEVEL_BYTES])?;
+    for slice in vec![7; LEVEL_BYTES].chunks(SLICE) {
+        server.channels.send(Time::ZERO, LEVEL, slice)?; // all of them find room
+    }
     for tick in 0..TICKS {
         let now = Time::from_millis(u64::from(tick) * TICK);
         if tick % 3 == 0 {
-            server.channels.send(POSITIONS, now, positions(tick))?;
+            server.channels.send(now, POSITIONS, &positions(tick))?;
         }
         if tick % 60 == 0 {
-            server.channels.send(CHAT, now, Game::Chat { text: format!("Wave {} begins", tick / 60) })?;
-            player.channels.send(CHAT, now, Game::Chat { text: "ready".into() })?;
+            server.channels.send(now, CHAT, &format!("Wave {} begins", tick / 60))?;
+            player.channels.send(now, CHAT, &"ready".to_owned())?;
         }
         server.send_packet(now, &mut there)?;
         player.send_packet(now, &mut back)?;
@@ -186,9 +175,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn positions(tick: u32) -> Game {
+fn positions(tick: u32) -> Positions {
     let runner = |number: u8| Runner { x: f32::from(number) * 2.0, y: 64.0, is_alive: number > 0 };
-    Game::Positions { tick, runners: (0..24).map(runner).collect() }
+    Positions { tick, runners: (0..24).map(runner).collect() }
 }
 
 fn print(server: &End, player: &End, seen: &Seen) {
@@ -209,8 +198,7 @@ fn print(server: &End, player: &End, seen: &Seen) {
         None => println!("level            not yet"),
     }
     for (name, end) in [("server", server), ("player", player)] {
-        let resends: u64 =
-            [POSITIONS, CHAT, LEVEL].map(|channel| end.channels.stats(channel).resends).iter().sum();
+        let resends = end.channels.stats(CHAT).resends + end.channels.stats(LEVEL).resends;
         let rate = 8e-3 * end.bytes as f64 / seconds;
         println!(
             "{name} sent      {} packets, {rate:.0} kbit/s with headers, {resends} messages and slices again",
@@ -224,3 +212,5 @@ const TICK: u64 = 16;
 /// Half a minute.
 const TICKS: u32 = 1875;
 const LEVEL_BYTES: usize = 200_000;
+/// Bytes of it in a message: less than a packet has room for.
+const SLICE: usize = 1000;

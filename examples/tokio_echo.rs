@@ -10,14 +10,15 @@ use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use whitewater::Channel;
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
+use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig};
 
 type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-const LANE: usize = 0;
+const ECHO: Channel = Channel::stream(0);
 const ROUNDS: u32 = 1000;
 
 #[tokio::main(flavor = "current_thread")]
@@ -35,31 +36,31 @@ async fn both() -> Done {
 
 /// One task for each session; the socket has one of its own, that nobody sees.
 async fn session() -> Done {
+    let config = SessionConfig { channels: vec![ECHO.into()], ..SessionConfig::default() };
     // Without encryption, as on a local network.
-    let config = SessionConfig::default();
-    let server: Server = Server::bind(ANY, &ServerConfig::insecure(config.clone()))?;
-    let address = server.local_addr();
+    let server = Server::bind(ANY, &ServerConfig::insecure(config.clone()))?;
+    let target = server.local_addr();
     tokio::spawn(async move {
         while let Ok(session) = server.accept().await {
             tokio::spawn(async move {
-                let (mut from, mut to) = session.lane(LANE).into_split();
+                let (mut from, mut to) = session.stream(ECHO).into_split();
                 tokio::io::copy(&mut from, &mut to).await?;
                 to.shutdown().await // after the end of what the client sends
             });
         }
     });
-    let session: Session = Client::connect(address, &ClientConfig::insecure(config)).await?;
-    let mut lane = session.lane(LANE);
+    let session = Client::connect(target, &ClientConfig::insecure(config)).await?;
+    let mut stream = session.stream(ECHO);
     let (start, mut back) = (Instant::now(), [0; 64]);
     for round in 0..ROUNDS {
         let sent = round.to_le_bytes().repeat(16);
-        lane.write_all(&sent).await?;
-        lane.read_exact(&mut back).await?;
+        stream.write_all(&sent).await?;
+        stream.read_exact(&mut back).await?;
         assert_eq!(back, *sent);
     }
     println!("a session: {:?} a round trip of 64 bytes", start.elapsed() / ROUNDS);
-    lane.shutdown().await?;
-    assert_eq!(lane.read(&mut back).await?, 0, "the server's end");
+    stream.shutdown().await?;
+    assert_eq!(stream.read(&mut back).await?, 0, "the server's end");
     Ok(())
 }
 

@@ -19,15 +19,17 @@
 //!            ServerThread, ClientThread      a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
 //!   session  Client, Server: sans-IO          handshake, encryption, keepalive, migration;
-//!              Connection                     lanes, datagrams and channels in one session
+//!              Connection                     channels and datagrams in one session: by KCP, in packets
 //!              wire: packets, frames          cookie, exchange, seal, token: who may come in,
 //!              bytes <-> values               under which keys, and what is authentic
 //!            kcp::Peers: sans-IO              bare KCP of many peers, under limits
 //!  ─────────────────────────────────────────────────────────────────────
-//!   message  Message: values <-> bits         BitWriter, BitReader: derived for a type
-//!            Serialize: values <-> bits       Write, Read, Measure: by one function a type
-//!              channel                        Channels: messages and blocks, in packets
+//!   channel  Channel, ChannelConfig           what a program sends on, and how it arrives
+//!              packed                         Channels: many messages share packets
 //!                                             of which it is known whether they arrived
+//!  ─────────────────────────────────────────────────────────────────────
+//!   message  Message: values <-> bits         BitWriter, BitReader: derived for a type
+//!              Payload                        what a channel carries: a type, or bytes
 //!  ─────────────────────────────────────────────────────────────────────
 //!   kcp      Kcp: send recv input update flush check
 //!              send  recv                     segments on their way out and in
@@ -94,6 +96,7 @@ mod config;
 #[macro_use]
 mod counters;
 
+pub mod channel;
 mod code;
 pub mod events;
 mod hash;
@@ -114,6 +117,8 @@ pub mod session;
 mod time;
 mod wire;
 
+pub use channel::{Channel, ChannelConfig};
 pub use config::ConfigError;
+pub use message::pack::Message;
 pub use rand_core;
 pub use time::Time;

@@ -5,8 +5,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use whitewater::message::BitsError;
 use whitewater::message::pack::{BitReader, BitWriter, MAX_DEPTH, Message};
-use whitewater::message::{BitsError, Stream, Write};
 
 const COLUMNS: u8 = 32;
 
@@ -194,27 +194,27 @@ fn fields_have_the_bits_of_a_stream_one_after_the_other() {
         some: Option<u32>,
         order: Order,
     }
-    let (mut text, mut bytes, mut list) = ("größe".to_owned(), vec![1, 2, 255], vec![-1000, 7]);
-    let (mut buffer, mut some) = ([0; 99], Some(500));
-    let mut stream = Write::new(&mut buffer);
+    let (text, bytes, list) = ("größe".to_owned(), vec![1, 2, 255], vec![-1000, 7]);
+    let mut to = BitWriter::new(Vec::new());
     let mut write = || -> Result<(), BitsError> {
-        stream.bool(&mut true)?;
-        stream.int(&mut 5, 3u16..=9)?;
-        stream.int(&mut -7, i64::MIN..=i64::MAX)?;
-        stream.float(&mut -1.25, -512.0..=512.0, 0.01)?;
-        stream.string(&mut text, 20)?;
-        stream.byte_vec(&mut bytes, 20)?;
-        stream.vec(&mut list, 4, |stream, item| stream.int(item, -1000..=1000))?;
-        stream.option(&mut some, |stream, value| stream.int(value, 0..=999))?;
-        stream.int(&mut 1, 0..=4u32)?; // the number of the variant
-        stream.int(&mut 31, 0..=31u8)?;
-        stream.option(&mut Some(()), |_, ()| Ok(()))
+        to.bool(true)?;
+        to.int(5, 3u16..=9)?;
+        to.int(-7, i64::MIN..=i64::MAX)?;
+        to.float(-1.25, -512.0..=512.0, 0.01)?;
+        to.string(&text, 20)?;
+        to.byte_vec(&bytes, 20)?;
+        to.list(&list, 4, |to, item| to.int(*item, -1000..=1000))?;
+        to.bool(true)?; // there is a number
+        to.int(500, 0..=999u32)?;
+        to.int(1, 0..=4u32)?; // the number of the variant
+        to.int(31, 0..=31u8)?;
+        to.bool(true)
     };
     write().unwrap();
-    let len = stream.finish();
     let order = Order::Move { column: 31, r#in: Some(Box::new(Unit)) };
-    let mixed = Mixed { flag: true, int: 5, wide: -7, float: -1.25, text, bytes, list, some, order };
-    assert_eq!(packed(&mixed).0, &buffer[..len]);
+    let mixed =
+        Mixed { flag: true, int: 5, wide: -7, float: -1.25, text, bytes, list, some: Some(500), order };
+    assert_eq!(packed(&mixed).0, to.finish());
 }
 
 #[test]

@@ -14,12 +14,14 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use whitewater::Channel;
 use whitewater::kcp::{self, Conv};
-use whitewater::net::{Client, Incoming, Server, ThreadConfig};
+use whitewater::net::{Client, Server, ThreadConfig};
 use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
+const CHAT: Channel = Channel::ordered(0);
 const ANY: &str = "127.0.0.1:0";
 /// Descriptors of the process: more than a test needs before it uses up the rest.
 const DESCRIPTORS: u32 = 48;
@@ -70,13 +72,13 @@ fn echo(server: &mut Server, client: &mut Client, message: &[u8]) {
         assert!(start.elapsed() < PATIENCE, "{:?} {:?}", server.stats(), client.state());
         server.poll(Some(Duration::from_millis(1))).unwrap();
         while let Some((id, _)) = server.poll_event() {
-            while let Ok(len) = server.recv(id, 0, &mut buf) {
-                server.send(id, 0, &buf[..len]).unwrap();
+            while let Ok(len) = server.recv_into(id, CHAT, &mut buf) {
+                server.send(id, CHAT, &buf[..len]).unwrap();
             }
         }
-        is_sent = is_sent || client.send(0, message).is_ok(); // not before it is up
+        is_sent = is_sent || client.send(CHAT, message).is_ok(); // not before it is up
         client.pump().unwrap();
-        if let Ok(len) = client.recv(0, &mut buf) {
+        if let Ok(len) = client.recv_into(CHAT, &mut buf) {
             return assert_eq!(buf[..len], *message);
         }
     }
@@ -92,9 +94,7 @@ fn new_drivers_fail_and_existing_ones_continue() {
         let taken = take_all();
         let errors = [
             insecure(at).map(drop).unwrap_err(),
-            Server::<whitewater::session::Blob>::bind(ANY, &ServerConfig::insecure(SessionConfig::default()))
-                .map(drop)
-                .unwrap_err(),
+            Server::bind(ANY, &ServerConfig::insecure(SessionConfig::default())).map(drop).unwrap_err(),
             kcp::Listener::bind(ANY, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
             kcp::Socket::connect(at, Conv(1), &configs::turbo()).map(drop).unwrap_err(),
         ];
@@ -108,25 +108,31 @@ fn new_drivers_fail_and_existing_ones_continue() {
 }
 
 #[test]
-fn new_threads_fail_and_running_ones_continue() {
-    with_few_descriptors("new_threads_fail_and_running_ones_continue", || {
-        let threads = ThreadConfig::default();
-        let server: Server = Server::bind(ANY, &ServerConfig::insecure(SessionConfig::default())).unwrap();
-        let mut server = server.spawn(&threads).unwrap();
-        let mut client = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
-        assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
-        let (id, _) = server.recv(PATIENCE).unwrap();
-        let late = insecure(server.local_addr()).unwrap();
-        let taken = take_all();
-        assert!(is_too_many(&late.spawn(&threads).map(drop).unwrap_err()));
-        client.send(0, b"meanwhile").unwrap();
-        let arrived = Incoming::Message { lane: 0, bytes: b"meanwhile".to_vec() };
-        assert_eq!(server.recv(PATIENCE), Some((id, arrived)));
-        drop(taken);
-        let mut another = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
-        assert_eq!(another.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
-        assert!(!server.is_finished() && !client.is_finished());
-    });
+fn a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on() {
+    with_few_descriptors(
+        "a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on",
+        || {
+            let threads = ThreadConfig::default();
+            let server = Server::bind(ANY, &ServerConfig::insecure(SessionConfig::default())).unwrap();
+            let mut server = server.spawn(&threads).unwrap();
+            let mut client = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+            assert!(client.poll(Some(PATIENCE)) && server.poll(Some(PATIENCE)));
+            assert_eq!(client.poll_event(), Some(Event::Connected));
+            let (id, _) = server.poll_event().unwrap();
+            let late = insecure(server.local_addr()).unwrap();
+            let taken = take_all();
+            assert!(is_too_many(&late.spawn(&threads).map(drop).unwrap_err()));
+            client.send(CHAT, b"meanwhile").unwrap();
+            assert!(server.poll(Some(PATIENCE)));
+            assert_eq!(server.poll_event(), Some((id, Event::Readable)));
+            assert_eq!(server.recv(id, CHAT).as_deref(), Some(&b"meanwhile"[..]));
+            drop(taken);
+            let mut another = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+            assert!(another.poll(Some(PATIENCE)));
+            assert_eq!(another.poll_event(), Some(Event::Connected));
+            assert!(!server.is_finished() && !client.is_finished());
+        },
+    );
 }
 
 #[cfg(feature = "tokio")]
@@ -134,13 +140,12 @@ fn new_threads_fail_and_running_ones_continue() {
 fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
     use tokio::time::timeout;
     use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
-    use whitewater::session::Blob;
     async fn scene() {
         let [any, nobody]: [SocketAddr; 2] = [ANY.parse().unwrap(), "127.0.0.1:1".parse().unwrap()];
-        let server: Server = Server::bind(any, &ServerConfig::insecure(SessionConfig::default())).unwrap();
+        let server = Server::bind(any, &ServerConfig::insecure(SessionConfig::default())).unwrap();
         let listener = KcpListener::bind(any, &kcp::PeersConfig::open()).unwrap();
-        let (at, config) = (server.local_addr(), ClientConfig::insecure(SessionConfig::default()));
-        let connecting = Client::connect::<Blob>(at, &config);
+        let (target, config) = (server.local_addr(), ClientConfig::insecure(SessionConfig::default()));
+        let connecting = Client::connect(target, &config);
         let (client, session) = tokio::join!(connecting, server.accept());
         let (client, session) = (client.unwrap(), session.unwrap());
         let bare = KcpStream::connect(listener.local_addr(), Conv(7), &configs::turbo()).unwrap();
@@ -148,22 +153,20 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
         let (peer, _) = listener.accept().await.unwrap();
         let taken = take_all();
         let errors = [
-            Server::<Blob>::bind(any, &ServerConfig::insecure(SessionConfig::default()))
-                .map(drop)
-                .unwrap_err(),
+            Server::bind(any, &ServerConfig::insecure(SessionConfig::default())).map(drop).unwrap_err(),
             KcpListener::bind(any, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
             KcpStream::connect(nobody, Conv(1), &configs::turbo()).map(drop).unwrap_err(),
-            Client::connect::<Blob>(at, &config).await.map(drop).unwrap_err(),
+            Client::connect(target, &config).await.map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(is_too_many), "{errors:?}");
         let mut buf = [0; 100];
-        client.send(0, b"meanwhile").await.unwrap();
-        assert_eq!(session.recv(0, &mut buf).await.unwrap(), 9);
+        client.send(CHAT, b"meanwhile").await.unwrap();
+        assert_eq!(session.recv_into(CHAT, &mut buf).await.unwrap(), 9);
         assert_eq!(peer.recv(&mut buf).await.unwrap(), 5);
         peer.send(b"meanwhile").await.unwrap();
         assert_eq!(bare.recv(&mut buf).await.unwrap(), 9);
         drop(taken);
-        let another = Client::connect::<Blob>(at, &config);
+        let another = Client::connect(target, &config);
         let (another, accepted) = tokio::join!(another, server.accept());
         assert!(another.is_ok() && accepted.is_ok());
     }

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 
 /// The top-level modules, lowest layer first. A module uses its own layer and those below.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["seq", "time", "ring", "config", "counters", "hash", "events"],
     &["wire", "code", "pace", "rate", "machine"],
     &["kcp", "packet"],
     &["message"],
+    &["channel"],
     &["session"],
     &["net"],
     &["metrics", "inside"],

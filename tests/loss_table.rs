@@ -7,8 +7,8 @@
 
 use insta::assert_snapshot;
 use std::time::Duration;
+use whitewater::channel::{Channel, ChannelConfig, Resend};
 use whitewater::kcp::Modern;
-use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater_sim::scenario::{ChannelMode, Family, Latency, Mode, Report, Scenario, Workload};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
@@ -17,6 +17,11 @@ fn modes() -> [Mode; 7] {
     let [default, normal, fast, turbo, flush] = Mode::baselines();
     let repairs = Modern { repairs: 30, ..Modern::default() };
     [default, normal, fast, turbo, flush, Mode::modern(Modern::default()), Mode::modern(repairs)]
+}
+
+/// A channel as the simulator has it: messages in packets, in order.
+fn messages() -> ChannelConfig {
+    Channel::<[u8]>::ordered(0).config()
 }
 
 /// The links of a game, worst last.
@@ -51,7 +56,7 @@ fn input_60_hz() {
 /// name says so: then a message need not wait after a packet of resends.
 #[test]
 fn messages_60_hz() {
-    let channel = ChannelConfig::reliable_ordered();
+    let channel = messages();
     let [.., fast, turbo, flush] = Mode::baselines();
     let modes = [
         fast,
@@ -68,7 +73,7 @@ fn messages_60_hz() {
 
 /// Packets may follow each other after 5 ms.
 fn close_messages() -> Mode {
-    let mut mode = Mode::messages("5 ms apart", ChannelConfig::reliable_ordered());
+    let mut mode = Mode::messages("5 ms apart", messages());
     for ChannelMode { spacing, .. } in mode.ends.iter_mut().flat_map(|end| &mut end.channel) {
         *spacing = ms(5);
     }
@@ -84,7 +89,7 @@ fn the_readme_compares_channels_with_kcp_by_these_figures() {
         ("KCP fast", fast),
         ("KCP turbo + flush", flush),
         ("KCP by time", Mode::modern(Modern::default())),
-        ("a channel, packets 16 ms apart or more", Mode::messages("", ChannelConfig::reliable_ordered())),
+        ("a channel, packets 16 ms apart or more", Mode::messages("", messages())),
         ("a channel, packets 5 ms apart or more", close_messages()),
     ] {
         let report = Scenario::new(Workload::input60(), link.clone(), mode).run(SEEDS).unwrap();
@@ -102,8 +107,8 @@ fn under_heavy_loss_a_channel_is_at_most_a_tenth_slower_than_kcp_fast_with_fewer
     let run = |mode| Scenario::new(Workload::input60(), link.clone(), mode).run(1..=10).unwrap();
     let [fast, timer, channel] = [
         Mode::fast(),
-        Mode::messages("timer", ChannelConfig { resend_lost: false, ..ChannelConfig::reliable_ordered() }),
-        Mode::messages("channel", ChannelConfig::reliable_ordered()),
+        Mode::messages("timer", ChannelConfig { resend_lost: false, ..messages() }),
+        Mode::messages("channel", messages()),
     ]
     .map(run);
     let [kcp, by_timer, by_loss] =

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod common;
 
-mod bits;
 mod channel;
 mod channel_alloc;
 mod code;

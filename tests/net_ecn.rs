@@ -3,6 +3,7 @@
 #![cfg(feature = "net")]
 
 use crate::common::configs;
+use crate::common::sessions::{on, ordered};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{Config, Congestion};
 use whitewater::net::{Client, Server};
@@ -12,29 +13,30 @@ use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
-fn ecn_is_found_to_work_where_marks_can_be_written_and_read() {
-    let lanes = vec![Config { congestion: Congestion::Kcp, ..configs::turbo() }];
-    let session = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
+fn marks_are_found_to_pass_where_they_can_be_written_and_read() {
+    let channels = ordered([Config { congestion: Congestion::Kcp, ..configs::turbo() }]);
+    let session = SessionConfig { ecn: true, channels, ..SessionConfig::default() };
     let config = ServerConfig::insecure(session.clone());
-    let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();
+    let mut server = Server::bind("127.0.0.1:0", &config).unwrap();
+    let target = server.local_addr().unwrap();
     let config = ClientConfig::insecure(session);
-    let mut client: Client = Client::connect(server.local_addr().unwrap(), &config).unwrap();
+    let mut client = Client::connect(target, &config).unwrap();
     let can = cfg!(all(feature = "batch", target_os = "linux"));
     let (mut came, mut buf, start) = (0, [0; 100], Instant::now());
     let mut is_valid = false;
     while came < 200 || (can && !is_valid) {
         assert!(start.elapsed() < PATIENCE, "{came}");
-        let _ = client.send(0, &[1; 100]);
+        let _ = client.send(on(0), &[1; 100]);
         client.pump().unwrap();
         server.pump().unwrap();
         let ids: Vec<SessionId> = server.ids().collect();
         for id in ids {
-            while server.recv(id, 0, &mut buf).is_ok() {
+            while server.recv_into(id, on(0), &mut buf).is_ok() {
                 came += 1;
-                let _ = server.send(id, 0, &buf);
+                let _ = server.send(id, on(0), &buf);
             }
         }
-        while client.recv(0, &mut buf).is_ok() {}
+        while client.recv_into(on(0), &mut buf).is_ok() {}
         is_valid = client.connection().is_some_and(|connection| connection.stats().ecn);
     }
     assert_eq!(is_valid, can);

@@ -5,11 +5,12 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common::configs;
+use crate::common::sessions::on;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::net::{Client, Incoming, Server, ThreadConfig};
-use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
+use whitewater::net::{Client, Server, ThreadConfig};
+use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -34,10 +35,9 @@ fn count<const N: usize>(log: &[u8], what: [&str; N]) -> [usize; N] {
 }
 
 fn pair() -> (Server, Client, SessionId) {
-    let mut server: Server =
-        Server::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default())).unwrap();
-    let at = server.local_addr().unwrap();
-    let mut client: Client = Client::connect(at, &ClientConfig::insecure(SessionConfig::default())).unwrap();
+    let mut server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default())).unwrap();
+    let target = server.local_addr().unwrap();
+    let mut client = Client::connect(target, &ClientConfig::insecure(SessionConfig::default())).unwrap();
     let mut id = None;
     until(|| {
         server.pump().unwrap();
@@ -55,12 +55,12 @@ fn the_log_of_a_server_session_and_of_a_client_can_be_written_to_a_file() {
     let (mut server, mut client, id) = pair();
     server.session_mut(id).unwrap().log_events(1000);
     client.connection_mut().unwrap().log_events(1000);
-    client.send(0, b"hello").unwrap();
+    client.send(on(0), b"hello").unwrap();
     let mut buf = [0; 100];
     until(|| {
         client.pump().unwrap();
         server.pump().unwrap();
-        server.recv(id, 0, &mut buf).is_ok()
+        server.recv_into(id, on(0), &mut buf).is_ok()
     });
     let path = std::env::temp_dir().join(format!("whitewater-events-{}", std::process::id()));
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
@@ -119,29 +119,29 @@ fn the_log_of_bare_kcp_uses_the_clock_of_the_socket() {
 #[test]
 fn the_log_of_sessions_behind_threads() {
     let config = ThreadConfig::default();
-    let mut server = Server::<Blob>::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default()))
+    let mut server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default()))
         .unwrap()
         .spawn(&config)
         .unwrap();
-    let at = server.local_addr();
-    let mut client = Client::<Blob>::connect(at, &ClientConfig::insecure(SessionConfig::default()))
+    let target = server.local_addr();
+    let mut client = Client::connect(target, &ClientConfig::insecure(SessionConfig::default()))
         .unwrap()
         .spawn(&config)
         .unwrap();
-    assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
-    let (id, _) = server.recv(PATIENCE).unwrap();
-    server.run(move |server| server.session_mut(id).unwrap().log_events(1000)).unwrap();
-    client.send(0, b"hello").unwrap();
-    let is_message = |(_, incoming)| matches!(incoming, Incoming::Message { .. });
-    assert!(server.recv(PATIENCE).is_some_and(is_message));
+    let patience = Some(PATIENCE);
+    assert!(client.poll(patience) && client.poll_event() == Some(Event::Connected));
+    assert!(server.poll(patience));
+    let (id, _) = server.poll_event().unwrap();
+    assert!(server.run(move |server| server.session_mut(id).unwrap().log_events(1000)));
+    client.send(on(0), b"hello").unwrap();
+    assert!(server.poll(patience) && server.poll_event() == Some((id, Event::Readable)));
+    assert_eq!(server.recv(id, on(0)).unwrap(), "hello");
     let (give, take) = std::sync::mpsc::channel();
-    server
-        .run(move |server| {
-            let mut log = Vec::new();
-            server.session_mut(id).unwrap().write_log(&mut log).unwrap();
-            give.send(log).unwrap();
-        })
-        .unwrap();
+    assert!(server.run(move |server| {
+        let mut log = Vec::new();
+        server.session_mut(id).unwrap().write_log(&mut log).unwrap();
+        give.send(log).unwrap();
+    }));
     let log = take.recv_timeout(PATIENCE).unwrap();
     assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
 }
@@ -153,13 +153,13 @@ async fn the_log_of_sessions_and_streams_under_tokio() {
     use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
 
     let at = "127.0.0.1:0".parse().unwrap();
-    let server: Server = Server::bind(at, &ServerConfig::insecure(SessionConfig::default())).unwrap();
-    let config = ClientConfig::insecure(SessionConfig::default());
-    let client = Client::connect::<Blob>(server.local_addr(), &config).await.unwrap();
+    let server = Server::bind(at, &ServerConfig::insecure(SessionConfig::default())).unwrap();
+    let target = server.local_addr();
+    let client = Client::connect(target, &ClientConfig::insecure(SessionConfig::default())).await.unwrap();
     let session = server.accept().await.unwrap();
     session.with(|connection| connection.log_events(1000)).unwrap();
-    client.send(0, b"hello").await.unwrap();
-    session.recv(0, &mut [0; 100]).await.unwrap();
+    client.send(on(0), b"hello").await.unwrap();
+    session.recv_into(on(0), &mut [0; 100]).await.unwrap();
     let mut log = Vec::new();
     session.with(|connection| connection.write_log(&mut log)).unwrap().unwrap();
     assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);

@@ -5,6 +5,7 @@
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::sessions::on;
 use std::time::{Duration, Instant};
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId};
@@ -30,11 +31,12 @@ fn message(number: usize) -> Vec<u8> {
 }
 
 #[test]
-fn datagrams_grow_to_what_loopback_carries_and_every_byte_arrives() {
+fn datagrams_become_as_long_as_loopback_carries_and_every_byte_arrives() {
     let config = ServerConfig::insecure(session());
-    let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();
+    let mut server = Server::bind("127.0.0.1:0", &config).unwrap();
+    let target = server.local_addr().unwrap();
     let config = ClientConfig::insecure(session());
-    let mut client: Client = Client::connect(server.local_addr().unwrap(), &config).unwrap();
+    let mut client = Client::connect(target, &config).unwrap();
     let (mut sent, mut came, mut buf, start) = (0, 0, vec![0; MESSAGE], Instant::now());
     let longest = loopback().unwrap_or(1200);
     let is_found = |mtu: u16| mtu <= longest && longest - mtu <= 16;
@@ -44,14 +46,14 @@ fn datagrams_grow_to_what_loopback_carries_and_every_byte_arrives() {
             break;
         }
         assert!(start.elapsed() < PATIENCE, "{mtu} of {longest}, {came} messages");
-        while client.send(0, &message(sent)).is_ok() {
+        while client.send(on(0), &message(sent)).is_ok() {
             sent += 1;
         }
         client.pump().unwrap();
         server.pump().unwrap();
         let ids: Vec<SessionId> = server.ids().collect();
         for id in ids {
-            while server.recv(id, 0, &mut buf).is_ok() {
+            while server.recv_into(id, on(0), &mut buf).is_ok() {
                 assert!(buf == message(came), "message {came}");
                 came += 1;
             }

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
-use whitewater::message::channel::{ChannelConfig, Received};
+use whitewater::Channel;
+use whitewater::channel::{Carrier, ChannelConfig};
 use whitewater::net::{Client, Error, Server};
 use whitewater::session::{
-    Blob, ClientConfig, ClientState, CloseReason, Connection, Event, SendError, ServerConfig, SessionConfig,
+    ClientConfig, ClientState, CloseReason, Connection, Event, SendError, ServerConfig, SessionConfig,
     SessionId, Suite,
 };
 
@@ -19,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The strongest suite in this build.
 const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 const PSK: [u8; 32] = [7; 32];
-const LANE: usize = 0;
+/// The channel of a default session.
+const CHAT: Channel = Channel::ordered(0);
 
 /// A server, clients, and the events they reported.
 struct World {
@@ -27,8 +29,8 @@ struct World {
     clients: Vec<Client>,
     config: ClientConfig,
     events: Vec<(SessionId, Event)>,
-    /// Closed sessions of the server, as it returned them.
-    ended: BTreeMap<SessionId, Connection<Blob>>,
+    /// Sessions of the server that are over, as it handed them out.
+    ended: BTreeMap<SessionId, Connection>,
     told: Vec<Vec<Event>>,
 }
 
@@ -129,53 +131,49 @@ fn client_config() -> ClientConfig {
 
 #[test]
 fn a_session_carries_every_kind_of_data_both_ways() {
-    let channels = vec![
-        ChannelConfig::reliable_unordered(),
-        ChannelConfig::unreliable_sequenced(),
-        ChannelConfig::blocks(),
+    const KINDS: [Channel; 6] = [
+        CHAT,
+        Channel::ordered(1),
+        Channel::unordered(2),
+        Channel::sequenced(3),
+        Channel::unreliable(4),
+        Channel::stream(5),
     ];
-    let lane = SessionConfig::default().lanes[0];
-    let mut world = World::new(SessionConfig { lanes: vec![lane; 2], channels, ..SessionConfig::default() });
+    let mut channels = KINDS.map(ChannelConfig::from).to_vec();
+    channels[1].carrier = Carrier::Packets;
+    let mut world = World::new(SessionConfig { channels, ..SessionConfig::default() });
     let id = world.join();
     let World { server, clients, .. } = &mut world;
-    let block: Vec<u8> = (0..100_000u32).map(|at| at.to_le_bytes()[0]).collect();
-    let blob = |byte| Blob(vec![byte; 20]);
-    for lane in 0..2 {
-        clients[0].send(lane, b"up").unwrap();
-        server.send(id, lane, b"down").unwrap();
+    let text = |which: &str, channel: Channel| format!("{which} {}", channel.number()).into_bytes();
+    let long = |channel: Channel| -> Vec<u8> {
+        (0..100_000u32).map(|at| at.to_le_bytes()[0] ^ channel.number()).collect()
+    };
+    for channel in KINDS {
+        clients[0].send(channel, &text("up", channel)).unwrap();
+        server.send(id, channel, &text("down", channel)).unwrap();
     }
     clients[0].send_datagram(b"datagram up").unwrap();
     server.send_datagram(id, b"datagram down").unwrap();
-    for channel in 0..2 {
-        clients[0].send_message(channel, blob(1)).unwrap();
-        server.send_message(id, channel, blob(2)).unwrap();
+    // Too long for a packet, and cut where KCP carries it.
+    for channel in &KINDS[..3] {
+        clients[0].send(*channel, &long(*channel)).unwrap();
+        server.send(id, *channel, &long(*channel)).unwrap();
     }
-    clients[0].send_block(2, &block).unwrap();
-    server.send_block(id, 2, &block).unwrap();
 
     let (mut up, mut down) = (BTreeSet::new(), BTreeSet::new());
-    let mut buf = [0; 100];
     world.until("all there", |World { server, clients, .. }| {
-        for lane in 0..2 {
-            up.extend(server.recv(id, lane, &mut buf).ok().map(|len| buf[..len].to_vec()));
-            down.extend(clients[0].recv(lane, &mut buf).ok().map(|len| buf[..len].to_vec()));
+        for channel in KINDS {
+            up.extend(server.recv(id, channel));
+            down.extend(clients[0].recv(channel));
         }
-        up.extend(server.recv_datagram(id, &mut buf).ok().map(|len| buf[..len].to_vec()));
-        down.extend(clients[0].recv_datagram(&mut buf).ok().map(|len| buf[..len].to_vec()));
-        for channel in 0..3 {
-            up.extend(server.recv_message(id, channel).map(bytes));
-            down.extend(clients[0].recv_message(channel).map(bytes));
-        }
-        up.len() == 4 && down.len() == 4
+        up.extend(server.recv_datagram(id));
+        down.extend(clients[0].recv_datagram());
+        up.len() == 10 && down.len() == 10
     });
-    assert!([&b"up"[..], b"datagram up", &[1; 20], &block].iter().all(|data| up.contains(*data)));
-    assert!([&b"down"[..], b"datagram down", &[2; 20], &block].iter().all(|data| down.contains(*data)));
-}
-
-fn bytes(received: Received<Blob>) -> Vec<u8> {
-    match received {
-        Received::Message(blob) => blob.0,
-        Received::Block(block) => block.to_vec(),
+    for (arrived, which) in [(up, "up"), (down, "down")] {
+        assert!(arrived.contains(format!("datagram {which}").as_bytes()));
+        assert!(KINDS.iter().all(|channel| arrived.contains(&text(which, *channel)[..])), "{arrived:?}");
+        assert!(KINDS[..3].iter().all(|channel| arrived.contains(&long(*channel)[..])));
     }
 }
 
@@ -185,13 +183,13 @@ fn a_close_waits_until_everything_sent_has_arrived() {
     let id = world.join();
     let messages = 400; // several windows
     for number in 0..messages {
-        world.clients[0].send(LANE, &u32::to_le_bytes(number)).unwrap();
+        world.clients[0].send(CHAT, &u32::to_le_bytes(number)).unwrap();
     }
     world.clients[0].close(7);
-    assert_eq!(world.clients[0].send(LANE, b"too late"), Err(SendError::Closed));
+    assert_eq!(world.clients[0].send(CHAT, b"too late"), Err(SendError::Closed));
     let (mut received, mut buf) = (Vec::new(), [0; 100]);
     world.until("closed", |world| {
-        while let Ok(len) = world.server.recv(id, LANE, &mut buf) {
+        while let Ok(len) = world.server.recv_into(id, CHAT, &mut buf) {
             received.push(u32::from_le_bytes(buf[..len].try_into().unwrap()));
         }
         world.closed(id).is_some() && world.closed_at(0).is_some()
@@ -212,7 +210,7 @@ fn a_shutdown_at_either_end_says_goodbye_to_the_other() {
     let mut leaving = world.clients.remove(0);
     world.told.remove(0);
     let gone = std::thread::spawn(move || {
-        leaving.send(LANE, b"bye").unwrap();
+        leaving.send(CHAT, b"bye").unwrap();
         leaving.shutdown(3).unwrap();
         assert_eq!(leaving.state(), ClientState::Closed);
         while leaving.poll(None).unwrap() {
@@ -224,10 +222,10 @@ fn a_shutdown_at_either_end_says_goodbye_to_the_other() {
     assert_eq!(world.closed(ids[0]), Some(CloseReason::Peer(3)));
     let mut buf = [0; 3];
     let ended = world.ended.get_mut(&ids[0]).unwrap();
-    assert_eq!(ended.recv(LANE, &mut buf).map(|len| buf[..len].to_vec()), Ok(b"bye".to_vec()));
+    assert_eq!(ended.recv_into(CHAT, &mut buf).map(|len| buf[..len].to_vec()), Ok(b"bye".to_vec()));
 
     let World { mut server, mut clients, .. } = world;
-    server.send(ids[1], LANE, b"bye").unwrap();
+    server.send(ids[1], CHAT, b"bye").unwrap();
     let closing = std::thread::spawn(move || server.shutdown(4).unwrap());
     let mut client = clients.remove(0);
     let start = Instant::now();
@@ -237,7 +235,7 @@ fn a_shutdown_at_either_end_says_goodbye_to_the_other() {
         assert!(start.elapsed() < PATIENCE, "no goodbye: {last:?}");
     }
     assert_eq!(last.as_ref().and_then(reason), Some(CloseReason::Peer(4)));
-    assert_eq!(client.recv(LANE, &mut buf), Ok(3));
+    assert_eq!(client.recv_into(CHAT, &mut buf), Ok(3));
     closing.join().unwrap();
 }
 
@@ -251,7 +249,7 @@ fn a_name_is_resolved_and_an_unspecified_address_is_this_machine() {
         world.told.push(Vec::new());
         world.until("up", |world| world.connected(before).is_some());
     }
-    let error = Client::<Blob>::connect("no port", &client_config()).unwrap_err();
+    let error = Client::connect("no port", &client_config()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
 }
 
@@ -261,19 +259,21 @@ fn a_server_that_is_or_falls_silent_is_an_event_not_an_error() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
     for at in [silent.local_addr().unwrap(), nobody] {
-        let config = ClientConfig { deadline: Duration::from_millis(300), ..client_config() };
-        let mut client: Client = Client::connect(at, &config).unwrap();
-        assert_eq!(client.send(LANE, b"too early"), Err(SendError::NotConnected));
+        let config = ClientConfig {
+            deadline: Duration::from_millis(300),
+            ..ClientConfig::insecure(SessionConfig::default())
+        };
+        let mut client = Client::connect(at, &config).unwrap();
         assert!(client.poll(Some(PATIENCE)).unwrap());
         let event = client.poll_event();
         assert_eq!(event.as_ref().and_then(reason), Some(CloseReason::ConnectTimeout));
-        assert_eq!(client.send(LANE, b"too late"), Err(SendError::Closed));
+        assert_eq!(client.send(CHAT, b"too late"), Err(SendError::Closed));
     }
     let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
     let mut world = World::new(SessionConfig { keepalive, timeout, ..SessionConfig::default() });
     world.join();
     let World { server, mut clients, .. } = world;
-    clients[0].send(LANE, b"anybody?").unwrap();
+    clients[0].send(CHAT, b"anybody?").unwrap();
     drop(server);
     let start = Instant::now();
     loop {
@@ -288,13 +288,13 @@ fn a_server_that_is_or_falls_silent_is_an_event_not_an_error() {
 
 #[test]
 fn the_next_address_of_a_target_is_tried_even_of_the_other_family() {
-    let Ok(mut server) = Server::<Blob>::bind("[::]:0", &server_config()) else { return }; // no IPv6 here
+    let Ok(mut server) = Server::bind("[::]:0", &server_config()) else { return }; // no IPv6 here
     let port = server.local_addr().unwrap().port();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let config = ClientConfig { deadline: Duration::from_millis(200), ..client_config() };
     for at in [SocketAddr::from(([127, 0, 0, 1], port)), format!("[::1]:{port}").parse().unwrap()] {
         let addresses = [silent.local_addr().unwrap(), at];
-        let mut client: Client = Client::connect(&addresses[..], &config).unwrap();
+        let mut client = Client::connect(&addresses[..], &config).unwrap();
         let start = Instant::now();
         let id = loop {
             assert!(start.elapsed() < PATIENCE, "{:?} {:?}", client.state(), server.stats());
@@ -321,18 +321,18 @@ fn two_hundred_clients_are_served_from_one_socket() {
             && world.server.ids().count() == CLIENTS
     });
     for (index, client) in world.clients.iter_mut().enumerate() {
-        client.send(LANE, &index.to_le_bytes()).unwrap();
+        client.send(CHAT, &index.to_le_bytes()).unwrap();
     }
     let (mut buf, mut echoes) = ([0; 100], BTreeSet::new());
     world.until("all echoed", |World { server, clients, .. }| {
         let ids: Vec<_> = server.ids().collect();
         for id in ids {
-            while let Ok(len) = server.recv(id, LANE, &mut buf) {
-                server.send(id, LANE, &buf[..len]).unwrap();
+            while let Ok(len) = server.recv_into(id, CHAT, &mut buf) {
+                server.send(id, CHAT, &buf[..len]).unwrap();
             }
         }
         for (index, client) in clients.iter_mut().enumerate() {
-            while let Ok(len) = client.recv(LANE, &mut buf) {
+            while let Ok(len) = client.recv_into(CHAT, &mut buf) {
                 assert_eq!(buf[..len], index.to_le_bytes());
                 assert!(echoes.insert(index));
             }
@@ -359,10 +359,10 @@ fn a_session_survives_a_flood_of_garbage() {
             let _ = flooder.send(datagram); // a full buffer is no failure of the test
         }
         if sent < 200 {
-            clients[0].send(LANE, &[1; 50]).unwrap();
+            clients[0].send(CHAT, &[1; 50]).unwrap();
             sent += 1;
         }
-        while server.recv(id, LANE, &mut buf).is_ok() {
+        while server.recv_into(id, CHAT, &mut buf).is_ok() {
             received += 1;
         }
         received == 200
@@ -378,18 +378,18 @@ fn a_peer_that_sends_at_full_speed_stalls_no_other() {
     let ids: Vec<_> = (0..6).map(|_| world.join()).collect();
     let (mut buf, mut flood, mut rounds) = ([0; 1200], 0, [0; 6]);
     world.until("all through", |World { server, clients, .. }| {
-        while clients[0].send(LANE, &[1; 1100]).is_ok() {}
-        while server.recv(ids[0], LANE, &mut buf).is_ok() {
+        while clients[0].send(CHAT, &[1; 1100]).is_ok() {}
+        while server.recv_into(ids[0], CHAT, &mut buf).is_ok() {
             flood += 1;
         }
         for (index, (client, id)) in clients.iter_mut().zip(&ids).enumerate().skip(1) {
-            while let Ok(len) = server.recv(*id, LANE, &mut buf) {
-                server.send(*id, LANE, &buf[..len]).unwrap();
+            while let Ok(len) = server.recv_into(*id, CHAT, &mut buf) {
+                server.send(*id, CHAT, &buf[..len]).unwrap();
             }
             // One round trip after another.
             let is_first = rounds[index] == 0;
-            if is_first || client.recv(LANE, &mut buf).is_ok() {
-                client.send(LANE, &[2; 30]).unwrap();
+            if is_first || client.recv_into(CHAT, &mut buf).is_ok() {
+                client.send(CHAT, &[2; 30]).unwrap();
                 rounds[index] += 1;
             }
         }
@@ -417,15 +417,15 @@ fn a_client_on_a_socket_of_its_own_reaches_either_family() {
 #[test]
 fn an_impossible_target_or_config_is_an_error_that_says_so() {
     let at = SocketAddr::from(([127, 0, 0, 1], 1));
-    let error = Client::<Blob>::connect(&[][..], &client_config()).unwrap_err();
+    let error = Client::connect(&[][..], &client_config()).unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Connect(_))), "{error:?}");
     let long = ClientConfig { user: vec![0; 300], ..client_config() };
     for config in [long, ClientConfig { hello: 1, ..client_config() }] {
-        let error = Client::<Blob>::connect(at, &config).unwrap_err();
+        let error = Client::connect(at, &config).unwrap_err();
         assert!(matches!(Error::of(&error), Some(Error::Config(_))), "{error:?}");
     }
-    let error =
-        Server::<Blob>::bind("127.0.0.1:0", &ServerConfig { shard: 64, ..server_config() }).unwrap_err();
+
+    let error = Server::bind("127.0.0.1:0", &ServerConfig { shard: 64, ..server_config() }).unwrap_err();
     assert!(error.to_string().contains("shard"), "{error}");
 }
 
@@ -479,13 +479,13 @@ mod rebind {
         for round in 1..=3 {
             nat.outside = socket();
             let there = nat.outside.local_addr().unwrap();
-            world.clients[0].send(LANE, b"from elsewhere").unwrap();
-            world.server.send(id, LANE, b"to elsewhere").unwrap();
+            world.clients[0].send(CHAT, b"from elsewhere").unwrap();
+            world.server.send(id, CHAT, b"to elsewhere").unwrap();
             world.until("moved", |World { server, clients, events, .. }| {
                 nat.pass();
                 let moves = events.iter().filter(|(_, event)| matches!(event, Event::Moved { .. })).count();
-                received += usize::from(server.recv(id, LANE, &mut buf).is_ok());
-                received += usize::from(clients[0].recv(LANE, &mut buf).is_ok());
+                received += usize::from(server.recv_into(id, CHAT, &mut buf).is_ok());
+                received += usize::from(clients[0].recv_into(CHAT, &mut buf).is_ok());
                 moves == round && received == 2 * round
             });
             assert_eq!(world.server.session(id).unwrap().peer(), there);

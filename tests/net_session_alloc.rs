@@ -3,6 +3,7 @@
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::sessions::on;
 use allocation_counter::measure;
 use std::time::{Duration, Instant};
 use whitewater::net::{Client, Server};
@@ -23,7 +24,7 @@ impl Ends {
     fn frame(&mut self) -> u64 {
         let Self { server, client, id, buf } = self;
         let _ = client.send_datagram(&[1; 100]);
-        let _ = client.send(0, &[2; 300]);
+        let _ = client.send(on(0), &[2; 300]);
         client.pump().unwrap();
         client.poll_event();
         server.pump().unwrap();
@@ -32,14 +33,14 @@ impl Ends {
             *id = Some(from);
         }
         let Some(id) = *id else { return 0 };
-        while server.recv(id, 0, buf).is_ok() {}
-        while server.recv_datagram(id, buf).is_ok() {}
+        while server.recv_into(id, on(0), buf).is_ok() {}
+        while server.recv_datagram_into(id, buf).is_ok() {}
         let _ = server.send_datagram(id, &[3; 500]);
-        let _ = server.send(id, 0, &[4; 700]);
+        let _ = server.send(id, on(0), &[4; 700]);
         server.pump().unwrap();
         client.pump().unwrap();
-        while client.recv(0, buf).is_ok() {}
-        while client.recv_datagram(buf).is_ok() {}
+        while client.recv_into(on(0), buf).is_ok() {}
+        while client.recv_datagram_into(buf).is_ok() {}
         while client.connection_mut().is_some_and(|connection| connection.pop_delivered().is_some()) {}
         while server.session_mut(id).is_some_and(|connection| connection.pop_delivered().is_some()) {}
         server.session(id).map_or(0, |connection| connection.stats().received)

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fmt::Debug;
-use std::marker::PhantomData;
+use whitewater::Channel;
+use whitewater::message::BitsError;
 use whitewater::message::pack::{
     BitReader, BitWriter, DEFAULT_MAX_LEN, Int, MAX_DEPTH, Message, Payload, shape,
 };
-use whitewater::message::{BitsError, Read, Stream, Write};
 
 /// A field of each kind, with its value and its bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,6 @@ enum Field {
     List(Vec<i32>),
     Option(Option<u32>),
     Relative(u16, u16),
-    Align,
     Check(u32),
 }
 
@@ -51,7 +50,6 @@ impl Field {
             Self::List(value) => to.list(value, MAX, |to, item| to.int(*item, -1000..=1000)),
             Self::Option(value) => to.option(*value, |to, value| to.raw(value.into(), 32)),
             Self::Relative(value, base) => to.relative(*value, *base),
-            Self::Align => to.align(),
             Self::Check(value) => to.check(*value),
         }
     }
@@ -77,35 +75,11 @@ impl Field {
                 Self::Option(from.option(|from| from.raw(32))?.map(|bits| u32::try_from(bits).unwrap()))
             }
             Self::Relative(_, base) => Self::Relative(from.relative(base)?, base),
-            Self::Align => {
-                from.align()?;
-                Self::Align
-            }
             Self::Check(value) => {
                 from.check(value)?;
                 Self::Check(value)
             }
         })
-    }
-
-    fn stream<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        match self {
-            Self::Raw(value, count) => stream.bits(value, *count),
-            Self::Bool(value) => stream.bool(value),
-            Self::I8(value, min, max) => stream.int(value, *min..=*max),
-            Self::U16(value, min, max) => stream.int(value, *min..=*max),
-            Self::I64(value, min, max) => stream.int(value, *min..=*max),
-            Self::U64(value) => stream.u64(value),
-            Self::Float(value) => stream.float(value, -512.0..=512.0, 0.01),
-            Self::Bytes(value) => stream.bytes(value),
-            Self::ByteVec(value) => stream.byte_vec(value, MAX),
-            Self::Text(value) => stream.string(value, MAX),
-            Self::List(value) => stream.vec(value, MAX, |stream, item| stream.int(item, -1000..=1000)),
-            Self::Option(value) => stream.option(value, |stream, value| stream.bits(value, 32)),
-            Self::Relative(value, base) => stream.relative(value, *base),
-            Self::Align => stream.align(),
-            Self::Check(value) => stream.check(*value),
-        }
     }
 }
 
@@ -133,7 +107,6 @@ fn field() -> impl Strategy<Value = Field> {
         (any::<u16>(), 0..600u16)
             .prop_map(|(base, ahead)| Field::Relative(base.wrapping_add(ahead / 2), base)),
         any::<[u16; 2]>().prop_map(|[value, base]| Field::Relative(value, base)),
-        Just(Field::Align),
         any::<u32>().prop_map(Field::Check),
     ]
 }
@@ -171,30 +144,14 @@ proptest! {
     }
 
     #[test]
-    fn the_bits_are_those_of_a_stream(fields in vec(field(), 0..30)) {
-        let mut bytes = vec![0xff; 10_000];
-        let mut stream = Write::new(&mut bytes);
-        fields.clone().iter_mut().for_each(|field| field.stream(&mut stream).unwrap());
-        let len = stream.finish();
-        bytes.truncate(len);
-        prop_assert_eq!(pack(&fields).0, bytes.clone());
-        let mut copy = fields.clone();
-        let mut stream = Read::new(&bytes);
-        copy.iter_mut().for_each(|field| field.stream(&mut stream).unwrap());
-        prop_assert_eq!(unpack(&fields, &bytes).unwrap(), copy);
-    }
-
-    #[test]
     fn nothing_is_unpacked_of_what_is_cut_off(fields in vec(field(), 1..20), cut: prop::sample::Index) {
         let (bytes, bits) = pack(&fields);
         prop_assume!(bits > 0);
         let cut = cut.index(bits);
         let mut from = BitReader::with_limit(&bytes, cut);
         let done = fields.iter().try_for_each(|field| field.unpack(&mut from).map(drop));
-        // Padding alone may be cut off: an end of bits is as good as one of a byte.
-        let all = fields.iter().rposition(|field| *field != Field::Align).map_or(0, |last| pack(&fields[..=last]).1);
-        prop_assert!(done.is_err() || cut >= all, "{cut} of {bits} bits");
-        prop_assert!(unpack(&fields, &bytes[..cut / 8]).is_err() || cut / 8 * 8 >= all);
+        prop_assert!(done.is_err(), "{cut} of {bits} bits");
+        prop_assert!(unpack(&fields, &bytes[..cut / 8]).is_err());
     }
 
     #[test]
@@ -230,9 +187,6 @@ proptest! {
     fn packed_bits_are_copied_and_appended_at_any_place(
         before in vec(field(), 0..5), fields in vec(field(), 0..20), after in vec(field(), 0..5)
     ) {
-        // No padding, which depends on the place.
-        let kept = |fields: Vec<Field>| fields.into_iter().filter(|field| *field != Field::Align).collect();
-        let [before, fields, after]: [Vec<_>; 3] = [before, fields, after].map(kept);
         let all: Vec<_> = [&before[..], &fields, &after].concat();
         let ((bytes, bits), (whole, _)) = (pack(&fields), pack(&all));
 
@@ -430,30 +384,26 @@ fn a_list_takes_memory_by_what_has_come_and_not_by_its_length() {
     assert!(count(|bytes| unpacked::<Vec<()>>(bytes).is_err()) == 0);
 }
 
-/// What a channel is for whoever sends by it.
-struct Channel<P: ?Sized = [u8]>(PhantomData<fn(&P)>);
+const INPUTS: Channel = Channel::unreliable(0);
+const TREES: Channel<Tree> = Channel::ordered(1);
 
-const INPUTS: Channel = Channel(PhantomData);
-const TREES: Channel<Tree> = Channel(PhantomData);
-
-/// What is sent, coded in both ways, and read again.
+/// What is sent, and what is received of it: by bytes, by bytes that are kept, and by what a stream of bits has behind others.
 fn send<P: Payload + ?Sized>(_: Channel<P>, message: &P::Sent) -> P::Received {
-    let mut spare = Vec::new();
-    let bytes = P::to_bytes(message, &mut spare).unwrap();
-    assert_eq!(P::check(bytes), Ok(()));
-    let received = P::from_bytes(Bytes::copy_from_slice(bytes)).unwrap();
-    let mut to = BitWriter::new(Vec::new());
-    to.bool(true).unwrap();
-    P::write(message, 100, &mut to).unwrap();
-    let end = to.bits();
-    let bytes = to.finish();
-    let mut from = BitReader::new(&bytes);
-    from.bool().unwrap();
-    let skip: fn(usize, &mut BitReader<'_>) -> Result<(), BitsError> = P::skip;
-    skip(100, &mut from.clone()).unwrap();
-    P::read(100, &mut from).unwrap();
-    assert_eq!(from.position(), end, "both read all of it");
-    received
+    let mut spare = vec![9; 3];
+    let (bytes, bits) = P::pack(message, &mut spare).unwrap();
+    assert_eq!(bytes.len(), bits.div_ceil(8));
+    assert!(P::unpack(bytes).is_ok());
+    if let Some(skip) = P::SKIP {
+        let mut to = BitWriter::new(Vec::new());
+        to.bool(true).unwrap();
+        to.append(bytes, bits).unwrap();
+        let packed = to.finish();
+        let mut from = BitReader::new(&packed);
+        from.bool().unwrap();
+        skip(&mut from).unwrap();
+        assert_eq!(from.position(), 1 + bits, "it passes over all of it");
+    }
+    P::unpack_owned(Bytes::copy_from_slice(bytes)).unwrap()
 }
 
 #[test]
@@ -466,17 +416,21 @@ fn a_channel_takes_what_it_carries_without_an_annotation() {
 }
 
 #[test]
-fn hostile_bytes_of_a_payload_are_refused_by_its_checks() {
-    assert!(<Tree as Payload>::check(&[0b11]).is_err());
-    assert!(<Tree as Payload>::check(&[0, 0]).is_err(), "more than the message");
-    assert!(<Tree as Payload>::skip(100, &mut BitReader::new(&[0b11])).is_err());
-    assert_eq!(
-        <[u8]>::skip(7, &mut BitReader::new(&[3, 0])),
-        Err(BitsError::Truncated { need: 24, left: 13 })
-    );
-    let mut from = BitReader::new(&[0b1001, 0, 1]);
-    assert_eq!(<[u8]>::skip(7, &mut from.clone()), Ok(()));
-    assert_eq!(<[u8]>::read(7, &mut from).unwrap(), &[1][..]);
+fn bytes_that_are_kept_are_not_copied() {
+    let bytes = Bytes::from_static(b"a level");
+    let received = <[u8]>::unpack_owned(bytes.clone()).unwrap();
+    assert_eq!(received.as_ptr(), bytes.as_ptr());
+    let (mut spare, sent) = (Vec::new(), [7; 100]);
+    let (packed, _) = <[u8]>::pack(&sent, &mut spare).unwrap();
+    assert_eq!(packed.as_ptr(), sent.as_ptr());
+}
+
+#[test]
+fn hostile_bytes_of_a_payload_are_refused() {
+    assert!(<Tree as Payload>::unpack(&[0b11]).is_err());
+    assert!(<Tree as Payload>::unpack(&[0, 0]).is_err(), "more than the message");
+    assert!(<Tree as Payload>::SKIP.unwrap()(&mut BitReader::new(&[0b11])).is_err());
+    assert!(<[u8]>::SKIP.is_none(), "any bytes may be bytes: their number is before them");
 }
 
 /// Types of serde by postcard.
@@ -492,40 +446,31 @@ mod serde {
         best: Option<f32>,
     }
 
-    const SCORES: Channel<Serde<Scores>> = Channel(PhantomData);
+    const SCORES: Channel<Serde<Scores>> = Channel::ordered(0);
 
     #[test]
     fn a_channel_takes_any_type_of_serde() {
         let scores = Scores { players: vec![("Ada".to_owned(), 7)], best: Some(0.5) };
         assert_eq!(send(SCORES, &scores), scores);
         let mut spare = vec![9; 3];
-        assert_eq!(<Serde<Scores>>::to_bytes(&scores, &mut spare).unwrap().len(), 11);
+        let (bytes, bits) = <Serde<Scores>>::pack(&scores, &mut spare).unwrap();
+        assert_eq!((bytes.len(), bits), (11, 88));
     }
 
     proptest! {
         #[test]
         fn hostile_bytes_are_refused_or_are_a_value(bytes in vec(any::<u8>(), 0..50)) {
-            if let Ok(scores) = <Serde<Scores>>::from_bytes(Bytes::from(bytes.clone())) {
-                prop_assert_eq!(<Serde<Scores>>::check(&bytes), Ok(()));
+            if let Ok(scores) = <Serde<Scores>>::unpack(&bytes) {
                 let mut spare = Vec::new();
-                let again = Bytes::copy_from_slice(<Serde<Scores>>::to_bytes(&scores, &mut spare).unwrap());
-                let read = <Serde<Scores>>::from_bytes(again).unwrap();
-                prop_assert_eq!(read.players, scores.players);
-            } else {
-                prop_assert!(<Serde<Scores>>::check(&bytes).is_err());
+                let (again, _) = <Serde<Scores>>::pack(&scores, &mut spare).unwrap();
+                prop_assert_eq!(<Serde<Scores>>::unpack(again).unwrap().players, scores.players);
             }
         }
     }
 
     #[test]
-    fn what_is_not_of_the_type_is_refused_in_a_stream_of_bits() {
-        assert_eq!(<Serde<bool>>::check(&[2]), Err(BitsError::Serde));
-        assert_eq!(<Serde<bool>>::check(&[1, 0]), Err(BitsError::Trailing { left: 8 }));
-        let skip = |byte: u8| {
-            let mut to = BitWriter::new(Vec::new());
-            to.byte_vec(&[byte], 100).unwrap();
-            <Serde<bool>>::skip(100, &mut BitReader::new(&to.finish()))
-        };
-        assert_eq!([skip(1), skip(2)], [Ok(()), Err(BitsError::Serde)]);
+    fn bytes_that_are_no_value_or_more_than_one_are_refused() {
+        assert_eq!(<Serde<bool>>::unpack(&[2]), Err(BitsError::Serde));
+        assert_eq!(<Serde<bool>>::unpack(&[1, 0]), Err(BitsError::Trailing { left: 8 }));
     }
 }

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common::configs;
+use crate::common::sessions::on;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Conv};
@@ -75,12 +76,12 @@ impl Told {
         self.until(server, client, |_, server, client| {
             let ids: Vec<_> = server.ids().collect();
             for id in ids {
-                while let Ok(len) = server.recv(id, 0, &mut buf) {
-                    server.send(id, 0, &buf[..len]).unwrap();
+                while let Ok(len) = server.recv_into(id, on(0), &mut buf) {
+                    server.send(id, on(0), &buf[..len]).unwrap();
                 }
             }
-            is_sent = is_sent || client.send(0, message).is_ok();
-            client.recv(0, &mut buf).is_ok_and(|len| buf[..len] == *message)
+            is_sent = is_sent || client.send(on(0), message).is_ok();
+            client.recv_into(on(0), &mut buf).is_ok_and(|len| buf[..len] == *message)
         });
     }
 }
@@ -99,7 +100,7 @@ fn a_restarted_server_resets_old_sessions_with_its_key_and_accepts_new_ones() {
     let mut server = Server::bind(at, &config).unwrap();
     let mut told = Told::default();
     told.until(&mut server, &mut old, |told, _, client| {
-        let _ = client.send(0, b"still there?");
+        let _ = client.send(on(0), b"still there?");
         told.client.iter().any(|event| reason(event).is_some())
     });
     assert_eq!(told.client.iter().find_map(reason), Some(CloseReason::ServerForgot));
@@ -117,7 +118,7 @@ fn without_a_key_old_sessions_of_a_restarted_server_get_no_answer() {
     drop(server);
     let mut server = Server::bind(at, &server_config()).unwrap();
     let (mut told, mut new) = (Told::default(), client_on(free_port(), &server));
-    let _ = old.send(0, b"still there?");
+    let _ = old.send(on(0), b"still there?");
     old.pump().unwrap();
     told.echo(&mut server, &mut new, b"after");
     let rejected = server.stats().rejected;

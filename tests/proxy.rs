@@ -16,6 +16,7 @@ use nginx::Nginx;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
+use whitewater::Channel;
 use whitewater::inside::session::wire::DenyReason;
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig};
@@ -23,7 +24,8 @@ use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, Sessio
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PSK: [u8; 32] = [7; 32];
-/// Number of client addresses: enough that each server gets some, whatever ports the servers have.
+const ECHOED: Channel = Channel::ordered(0);
+/// Addresses of clients: so many that there are some for each server, by whatever ports the servers have got.
 const HOSTS: u8 = 40;
 
 #[test]
@@ -34,10 +36,10 @@ fn clients_of_one_address_share_a_server_and_all_are_served() {
     assert!(served.chunks(2).all(|of_one_address| of_one_address[0] == of_one_address[1]), "{served:?}");
     assert!(["A", "B"].iter().all(|name| served.contains(name)), "{served:?}");
     for player in &mut players {
-        player.client.send(0, &[42; 5000]).unwrap();
+        player.client.send(ECHOED, &[42; 5000]).unwrap();
     }
     let mut buf = vec![0; 5000];
-    wait(&mut players, |player| player.client.recv(0, &mut buf) == Ok(5000) && buf == [42; 5000]);
+    wait(&mut players, |player| player.client.recv_into(ECHOED, &mut buf) == Ok(5000) && buf == [42; 5000]);
 }
 
 #[test]
@@ -184,7 +186,7 @@ impl Player {
     /// Asks which server this is until it answers.
     fn ask(&mut self) -> bool {
         let mut buf = [0; 100];
-        if let Ok(len) = self.client.recv_datagram(&mut buf) {
+        if let Ok(len) = self.client.recv_datagram_into(&mut buf) {
             self.answer = Some(String::from_utf8(buf[..len].to_vec()).unwrap());
         }
         if self.answer.is_none() {

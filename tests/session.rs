@@ -6,14 +6,16 @@ use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{
-    SERVER, SUITE, World, client_address, client_config, random, server_address, server_config,
+    SERVER, SUITE, World, client_address, client_config, in_packets, on, random, server_address,
+    server_config,
 };
 use std::time::Duration;
+use whitewater::Channel;
 use whitewater::Time;
+use whitewater::channel::ChannelError;
 use whitewater::machine::Machine as _;
-use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::session::{
-    Blob, Client, ClientConfig, ClientState, CloseReason, Event, SendError, SessionConfig, Suite, Undelivered,
+    Client, ClientConfig, ClientState, CloseReason, Event, SendError, SessionConfig, Suite, Undelivered,
 };
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -22,12 +24,14 @@ fn path(loss: f64) -> LinkConfig {
 }
 
 fn config() -> SessionConfig {
-    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
-    let default = SessionConfig::default();
-    SessionConfig { channels, lanes: default.lanes.repeat(2), ..default }
+    let channels =
+        vec![on(0).into(), on(1).into(), in_packets(MESSAGES), Channel::<[u8]>::sequenced(3).into()];
+    SessionConfig { channels, ..SessionConfig::default() }
 }
 
-/// A connected world.
+const MESSAGES: Channel = on(2);
+
+/// A world that is connected.
 fn connected(seed: u64, link: &LinkConfig) -> World {
     let mut world = World::pair(seed, link, &config(), SUITE);
     world.connect();
@@ -35,23 +39,24 @@ fn connected(seed: u64, link: &LinkConfig) -> World {
 }
 
 #[test]
-fn lanes_datagrams_and_channels_share_one_session() {
+fn channels_by_kcp_in_packets_and_datagrams_share_one_session() {
     let mut world = connected(1, &path(0.1));
-    let now = world.now;
+    let _now = world.now;
     let client = world.client();
-    client.send(0, b"lane 0").unwrap();
-    client.send(1, &[5; 3000]).unwrap();
+    client.send(on(0), b"lane 0").unwrap();
+    client.send(on(1), &[5; 3000]).unwrap();
     let datagram = client.send_datagram(b"datagram").unwrap();
-    client.send_message(0, now, Blob(b"message".to_vec())).unwrap();
-    assert_eq!(client.send(2, b"?"), Err(SendError::NoLane { lane: 2, count: 2 }));
+    client.send(MESSAGES, b"message").unwrap();
+    let missing = ChannelError::Missing { number: 4, count: 4 };
+    assert_eq!(client.send(on(4), b"?"), Err(SendError::Channel(missing)));
     world.run(1500);
     let mut buf = [0; 4000];
     let server = world.session();
-    assert_eq!(server.recv(0, &mut buf), Ok(6));
+    assert_eq!(server.recv_into(on(0), &mut buf), Ok(6));
     assert_eq!(&buf[..6], b"lane 0");
-    assert_eq!((server.peek_size(1), server.recv(1, &mut buf)), (Some(3000), Ok(3000)));
-    assert_eq!(server.recv_message(0), Some(Received::Message(Blob(b"message".to_vec()))));
-    let delivered = server.recv_datagram(&mut buf).is_ok();
+    assert_eq!((server.peek_size(on(1)), server.recv_into(on(1), &mut buf)), (Some(3000), Ok(3000)));
+    assert_eq!(server.recv(MESSAGES).unwrap(), "message");
+    let delivered = server.recv_datagram_into(&mut buf).is_ok();
     let told = world.client().pop_delivered();
     assert!(told.is_none() || (delivered && told == Some(datagram)), "{told:?}");
 }
@@ -67,7 +72,7 @@ fn receipts_report_what_arrived_and_nothing_else() {
             sent += 1;
             world.drain();
             world.run(16);
-            while let Ok(len) = world.session().recv_datagram(&mut buf) {
+            while let Ok(len) = world.session().recv_datagram_into(&mut buf) {
                 arrived.push(u32::from_le_bytes(buf[..len].try_into().unwrap()));
             }
             while let Some(id) = world.client().pop_delivered() {
@@ -127,7 +132,7 @@ fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_per_address()
 
 #[test]
 fn a_client_given_two_addresses_tries_both() {
-    let mut session = Client::<Blob>::new(&client_config(SUITE), random(1, 1)).unwrap();
+    let mut session = Client::new(&client_config(SUITE), random(1, 1)).unwrap();
     session.connect(Time::ZERO, &[client_address(77, 7), server_address()]).unwrap();
     let mut buf = Vec::new();
     assert_eq!(session.emit_to(Time::ZERO, &mut buf), Some(client_address(77, 7)));
@@ -212,13 +217,13 @@ fn a_close_delivers_what_was_sent_and_tells_the_peer_why() {
     for (seed, loss) in (1..=20).flat_map(|seed| [(seed, 0.0), (seed, 0.3)]) {
         let mut world = connected(seed, &path(loss));
         for number in 0..100u32 {
-            world.client().send(0, &[&number.to_le_bytes()[..], &[7; 500]].concat()).unwrap();
+            world.client().send(on(0), &[&number.to_le_bytes()[..], &[7; 500]].concat()).unwrap();
         }
         let now = world.now;
-        world.client().send_message(0, now, Blob(b"last words".to_vec())).unwrap();
+        world.client().send(MESSAGES, b"last words").unwrap();
         world.clients[0].session.close(now, 42);
         world.drain();
-        assert_eq!(world.client().send(0, b"late"), Err(SendError::Closed));
+        assert_eq!(world.client().send(on(0), b"late"), Err(SendError::Closed));
         let is_over = |world: &mut World| {
             world.clients[0].session.state() == ClientState::Closed && world.events.len() > 1
         };
@@ -236,10 +241,10 @@ fn a_close_delivers_what_was_sent_and_tells_the_peer_why() {
         assert!(undelivered.is_empty(), "seed {seed}: {undelivered:?}");
         let mut buf = [0; 600];
         for number in 0..100u32 {
-            assert_eq!(world.session().recv(0, &mut buf), Ok(504), "seed {seed}");
+            assert_eq!(world.session().recv_into(on(0), &mut buf), Ok(504), "seed {seed}");
             assert_eq!(buf[..4], number.to_le_bytes(), "seed {seed}");
         }
-        assert_eq!(world.session().recv_message(0), Some(Received::Message(Blob(b"last words".to_vec()))));
+        assert_eq!(world.session().recv(MESSAGES).unwrap(), "last words");
     }
 }
 
@@ -250,9 +255,9 @@ fn a_close_that_cannot_deliver_reports_what_was_not_delivered() {
     world.set_links(0, &dead, &dead);
     let now = world.now;
     for _ in 0..3 {
-        world.client().send(1, &[1; 100]).unwrap();
+        world.client().send(on(1), &[1; 100]).unwrap();
     }
-    world.client().send_message(0, now, Blob(vec![1; 10])).unwrap();
+    world.client().send(MESSAGES, &[1; 10]).unwrap();
     world.clients[0].session.close(now, 1);
     world.drain();
     world.run(5_900);
@@ -285,7 +290,7 @@ fn both_ends_may_close_at_once() {
 fn a_server_that_closes_frees_the_slot_once_its_data_was_read() {
     let mut world = connected(1, &path(0.0));
     let (now, id) = (world.now, world.sessions[0]);
-    world.client().send(0, b"unread").unwrap();
+    world.client().send(on(0), b"unread").unwrap();
     world.drain();
     world.run(100);
     world.server.close(now, id, 9);
@@ -294,7 +299,7 @@ fn a_server_that_closes_frees_the_slot_once_its_data_was_read() {
     let (_, Event::Closed { reason, .. }) = *world.clients[0].events.last().unwrap() else { panic!() };
     assert_eq!(reason, CloseReason::Peer(9));
     let mut buf = [0; 10];
-    assert_eq!(world.session().recv(0, &mut buf), Ok(6), "what arrived can be read");
+    assert_eq!(world.session().recv_into(on(0), &mut buf), Ok(6), "what arrived can be read");
     world.run(2_000);
     assert!(world.server.session(id).is_none() && world.server.is_empty());
 }
@@ -308,11 +313,14 @@ fn a_rebound_client_continues_within_two_round_trips_and_a_tenth_of_a_second() {
         let moved = client_address(1, 2000 + u16::try_from(seed).unwrap());
         world.rebind(0, moved);
         let start = world.now;
-        world.session().send(0, b"to the new address").unwrap();
-        world.client().send(0, b"from the new address").unwrap();
+        world.session().send(on(0), b"to the new address").unwrap();
+        world.client().send(on(0), b"from the new address").unwrap();
         world.drain();
         let mut buf = [0; 30];
-        assert!(world.run_until(5000, |world| world.client().recv(0, &mut buf).is_ok()), "seed {seed}");
+        assert!(
+            world.run_until(5000, |world| world.client().recv_into(on(0), &mut buf).is_ok()),
+            "seed {seed}"
+        );
         assert!(world.now.since(start) <= 2 * ms(120) + ms(100), "seed {seed}: {:?}", world.now.since(start));
         assert_eq!(world.session().peer(), moved);
         assert!(
@@ -363,9 +371,9 @@ fn keys_are_updated_while_data_flows() {
     world.connect();
     let mut buf = [0; 10];
     for number in 0..600u32 {
-        world.client().send(0, &number.to_le_bytes()).unwrap();
+        world.client().send(on(0), &number.to_le_bytes()).unwrap();
         world.run(20);
-        while world.session().recv(0, &mut buf).is_ok() {}
+        while world.session().recv_into(on(0), &mut buf).is_ok() {}
     }
     let (client, server) = (world.client().stats(), world.session().stats());
     assert!(client.key_updates >= 5 && server.key_updates >= client.key_updates - 1, "{client:?} {server:?}");
@@ -377,7 +385,7 @@ fn keys_are_updated_while_data_flows() {
 fn a_peer_that_reads_nothing_is_dropped_after_half_a_minute() {
     let mut world = connected(1, &path(0.0));
     for _ in 0..200 {
-        world.client().send(0, &[1; 1000]).unwrap();
+        world.client().send(on(0), &[1; 1000]).unwrap();
     }
     world.drain();
     world.run(29_000);

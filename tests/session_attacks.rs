@@ -13,7 +13,7 @@ use rand::Rng;
 
 use common::ms;
 use common::sessions::{
-    SUITE, Toward, World, client_address, client_config, connect_of, forger_of_numbers, server_address,
+    SUITE, Toward, World, client_address, client_config, connect_of, forger_of_numbers, on, server_address,
     server_config,
 };
 use std::collections::BTreeSet;
@@ -238,7 +238,7 @@ fn a_duplicated_connect_gets_the_same_answer_byte_for_byte() {
 fn packets_replayed_in_any_order_count_once() {
     let mut world = connected(1);
     for number in 0..200u32 {
-        world.client().send(0, &number.to_le_bytes()).unwrap();
+        world.client().send(on(0), &number.to_le_bytes()).unwrap();
         world.client().send_datagram(&number.to_le_bytes()).unwrap();
         world.drain();
         world.run(5);

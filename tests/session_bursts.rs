@@ -6,41 +6,57 @@ use crate::common;
 
 use common::ms;
 use common::rogue::{Rogue, open_server};
-use common::sessions::{SUITE, World};
+use common::sessions::{SUITE, World, in_packets, on};
+use whitewater::channel::{ChannelConfig, Resend};
 use whitewater::inside::session::wire::Frame;
-use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::session::{ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
-/// Sends a block of 64 KiB at once over a clean path. Returns the bytes that it took.
-fn bytes_of_a_block(rtt: u64) -> u64 {
-    let session = SessionConfig { channels: vec![ChannelConfig::blocks()], ..SessionConfig::default() };
-    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(rtt)), &session, SUITE);
+const LONG: usize = 64 << 10;
+
+/// A channel by KCP, and one in packets, whose long messages go by KCP as well.
+fn carriers() -> [ChannelConfig; 2] {
+    [on(0).config(), in_packets(on(0))]
+}
+
+fn one(channel: ChannelConfig) -> SessionConfig {
+    SessionConfig { channels: vec![channel], ..SessionConfig::default() }
+}
+
+/// Sends a long message that leaves at once over a clean path and returns the bytes that it took.
+fn bytes_of_a_long_message(channel: ChannelConfig, rtt: u64) -> u64 {
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(rtt)), &one(channel), SUITE);
     world.connect();
     let before = world.client().stats().bytes_sent;
-    world.client().send_block(0, &vec![3; 64 << 10]).unwrap();
-    assert!(world.run_until(5_000, |world| world.client().channels().unwrap().waiting(0) == 0));
+    world.client().send(on(0), &vec![3; LONG]).unwrap();
+    world.drain();
+    assert!(world.run_until(5_000, |world| world.client().is_delivered(on(0))));
+    assert_eq!(world.session().recv(on(0)).map(|message| message.len()), Some(LONG));
     world.client().stats().bytes_sent - before
 }
 
 #[test]
-fn a_block_over_a_clean_path_is_sent_once() {
-    for rtt in [0, 20, 80] {
-        let bytes = bytes_of_a_block(rtt);
-        assert!(bytes < 71_000, "{bytes} bytes at {rtt} ms");
+fn a_long_message_over_a_clean_path_is_sent_once() {
+    for channel in carriers() {
+        for rtt in [0, 20, 80] {
+            let bytes = bytes_of_a_long_message(channel, rtt);
+            assert!(bytes < 71_000, "{:?}: {bytes} bytes at {rtt} ms", channel.carrier);
+        }
     }
 }
 
 #[test]
-fn a_block_that_a_server_sends_at_once_uses_the_handshakes_round_trip() {
-    let channels = vec![ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::blocks() }];
-    let session = SessionConfig { channels, ..SessionConfig::default() };
-    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(300)), &session, SUITE);
-    assert!(world.run_until(5_000, |world| !world.sessions.is_empty()));
-    world.session().send_block(0, &vec![3; 64 << 10]).unwrap();
-    assert!(world.run_until(5_000, |world| world.session().channels().unwrap().waiting(0) == 0));
-    let bytes = world.session().stats().bytes_sent;
-    assert!(bytes < 72_000, "{bytes} bytes");
+fn a_long_message_that_a_server_sends_at_once_waits_for_the_round_trip_of_the_handshake() {
+    let mut bytes = Vec::new();
+    for channel in carriers() {
+        let channel = ChannelConfig { resend: Resend::Rtt(150), ..channel };
+        let mut world = World::pair(1, &LinkConfig::with_rtt(ms(300)), &one(channel), SUITE);
+        assert!(world.run_until(5_000, |world| !world.sessions.is_empty()));
+        world.session().send(on(0), &vec![3; LONG]).unwrap();
+        assert!(world.run_until(5_000, |world| world.session().is_delivered(on(0))));
+        bytes.push((channel.carrier, world.session().stats().bytes_sent));
+    }
+    assert!(bytes.iter().all(|(_, bytes)| *bytes < 72_000), "{bytes:?} bytes");
 }
 
 #[test]
@@ -51,7 +67,7 @@ fn datagrams_sent_at_once_all_get_receipts() {
         world.client().send_datagram(&[1; 1000]).unwrap(); // each fills a packet
     }
     world.run(500);
-    let received = (0..60).filter(|_| world.session().recv_datagram(&mut [0; 1000]).is_ok()).count();
+    let received = (0..60).filter(|_| world.session().recv_datagram_into(&mut [0; 1000]).is_ok()).count();
     let receipts = std::iter::from_fn(|| world.client().pop_delivered()).count();
     assert_eq!((received, receipts), (60, 60));
 }

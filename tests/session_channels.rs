@@ -6,36 +6,34 @@
 use crate::common;
 
 use common::ms;
-use common::sessions::{SUITE, World};
+use common::sessions::{SUITE, World, in_packets, on};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use whitewater::kcp::Sn;
-use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::packet::Seq16;
-use whitewater::session::{Blob, SessionConfig};
+use whitewater::session::SessionConfig;
+use whitewater::{Channel, ChannelConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
     LinkConfig { jitter: ms(5), loss: Loss::Random(loss), in_order: false, ..LinkConfig::with_rtt(ms(60)) }
 }
 
-const ORDERED: usize = 0;
-const UNORDERED: usize = 1;
-const SEQUENCED: usize = 2;
-const UNRELIABLE: usize = 3;
+/// Carried by KCP.
+const KCP: [Channel; 2] = [Channel::ordered(0), Channel::ordered(1)];
+/// One of each kind, in packets.
+const PACKED: [Channel; 4] = [ORDERED, UNORDERED, SEQUENCED, UNRELIABLE];
+const ORDERED: Channel = Channel::ordered(2);
+const UNORDERED: Channel = Channel::unordered(3);
+const SEQUENCED: Channel = Channel::sequenced(4);
+const UNRELIABLE: Channel = Channel::unreliable(5);
 
-/// Two lanes and a channel of each kind, all with receipts.
+/// Two channels carried by KCP and one of each kind in packets, these with receipts.
 fn mixed() -> SessionConfig {
-    let channels = [
-        ChannelConfig::reliable_ordered(),
-        ChannelConfig::reliable_unordered(),
-        ChannelConfig::unreliable_sequenced(),
-        ChannelConfig::unreliable(),
-    ];
-    let channels = channels.map(|channel| ChannelConfig { receipts: true, ..channel }).to_vec();
-    let lanes = SessionConfig::default().lanes.repeat(2);
-    SessionConfig { channels, lanes, ..SessionConfig::default() }
+    let packed = PACKED.map(|channel| ChannelConfig { receipts: true, ..in_packets(channel) });
+    let channels = KCP.map(Channel::config).into_iter().chain(packed).collect();
+    SessionConfig { channels, ..SessionConfig::default() }
 }
 
 fn connected(seed: u64, loss: f64, session: &SessionConfig) -> World {
@@ -48,10 +46,10 @@ fn connected(seed: u64, loss: f64, session: &SessionConfig) -> World {
 /// What the server received, and what the client was told about that.
 #[derive(Default)]
 struct Seen {
-    lanes: [Vec<u32>; 2],
-    channels: [Vec<u32>; 4],
+    /// By the number of the channel.
+    got: [Vec<u32>; 6],
     datagrams: Vec<u32>,
-    told: [BTreeSet<u32>; 4],
+    told: [BTreeSet<u32>; 6],
     told_datagrams: BTreeSet<u32>,
     /// For each message on lane 0, where it ends.
     marks: Vec<Sn>,
@@ -70,16 +68,14 @@ fn message(number: u32, len: usize) -> Vec<u8> {
 impl Seen {
     /// One tick of a game: a message of each kind, and now and then something large.
     fn send(&mut self, world: &mut World, tick: u32) {
-        let now = world.now;
         let client = world.client();
-        client.send(0, &message(tick, 60)).unwrap();
-        self.marks.push(client.sent_up_to(0).unwrap());
+        client.send(on(0), &message(tick, 60)).unwrap();
+        self.marks.push(client.sent_up_to(on(0)).unwrap());
         if tick.is_multiple_of(50) {
-            client.send(1, &message(tick / 50, 20_000)).unwrap();
+            client.send(on(1), &message(tick / 50, 20_000)).unwrap();
         }
-        for channel in [ORDERED, UNORDERED, SEQUENCED, UNRELIABLE] {
-            let id = client.send_message(channel, now, Blob(message(tick, 40))).unwrap();
-            assert_eq!(u32::from(id.0), tick, "one message per tick");
+        for channel in PACKED {
+            client.send(channel, &message(tick, 40)).unwrap();
         }
         client.send_datagram(&message(tick, 100)).unwrap();
     }
@@ -87,33 +83,42 @@ impl Seen {
     fn take(&mut self, world: &mut World) {
         let mut buf = vec![0; 20_000];
         let server = world.session();
-        for (lane, got) in self.lanes.iter_mut().enumerate() {
-            while let Ok(len) = server.recv(lane, &mut buf) {
-                assert!(buf[4..len].iter().all(|byte| *byte == buf[0]), "intact");
-                got.push(number(&buf));
+        for channel in KCP {
+            while let Ok(len) = server.recv_into(channel, &mut buf) {
+                assert!(buf[4..len].iter().all(|byte| *byte == buf[0]), "as it was sent");
+                self.got[usize::from(channel.number())].push(number(&buf));
             }
         }
-        for (channel, got) in self.channels.iter_mut().enumerate() {
-            while let Some(received) = server.recv_message(channel) {
-                let Received::Message(Blob(bytes)) = received else { continue };
-                got.push(number(&bytes));
+        for channel in PACKED {
+            while let Some(message) = server.recv(channel) {
+                self.got[usize::from(channel.number())].push(number(&message));
             }
         }
-        while server.recv_datagram(&mut buf).is_ok() {
+        while server.recv_datagram_into(&mut buf).is_ok() {
             self.datagrams.push(number(&buf));
         }
         let client = world.client();
-        for (channel, told) in self.told.iter_mut().enumerate() {
+        for channel in PACKED {
             while let Some(Seq16(id)) = client.pop_delivered_message(channel) {
-                assert!(told.insert(id.into()), "reported twice");
+                assert!(self.told[usize::from(channel.number())].insert(id.into()), "told twice");
             }
         }
         while let Some(id) = client.pop_delivered() {
             assert!(self.told_datagrams.insert(u32::try_from(id.0).unwrap()), "reported twice");
         }
-        let acked = client.acked_up_to(0).unwrap();
+        let acked = client.acked_up_to(on(0)).unwrap();
         let known = self.marks.iter().filter(|mark| !acked.is_before(**mark)).count();
-        assert!(known <= self.lanes[0].len(), "{known} of lane 0 are said to have arrived");
+        assert!(known <= self.got[0].len(), "{known} of channel 0 are said to have arrived");
+    }
+
+    /// What has come on a channel.
+    fn of(&self, channel: Channel) -> &[u32] {
+        &self.got[usize::from(channel.number())]
+    }
+
+    /// What is said to have come: messages are counted from 0.
+    fn told(&self, channel: Channel) -> &BTreeSet<u32> {
+        &self.told[usize::from(channel.number())]
     }
 }
 
@@ -142,30 +147,29 @@ fn every_kind_of_channel_keeps_its_promise_under_loss() {
         let all = |world: &mut World| {
             seen.take(world);
             let reliable = [ORDERED, UNORDERED].iter().all(|channel| {
-                seen.channels[*channel].len() == TICKS as usize && seen.told[*channel].len() == TICKS as usize
+                seen.of(*channel).len() == TICKS as usize && seen.told(*channel).len() == TICKS as usize
             });
             let client = world.client();
-            reliable && client.acked_up_to(0) == client.sent_up_to(0) && seen.lanes[1].len() == 5
+            reliable && client.acked_up_to(on(0)) == client.sent_up_to(on(0)) && seen.of(on(1)).len() == 5
         };
         assert!(world.run_until(30_000, all), "{name}");
-        for lane in &seen.lanes {
-            assert!(lane.iter().copied().eq(0..u32::try_from(lane.len()).unwrap()), "{name}: in order");
+        for got in KCP.map(|channel| seen.of(channel)) {
+            assert!(got.iter().copied().eq(0..u32::try_from(got.len()).unwrap()), "{name}: in order");
         }
-        assert!(seen.channels[ORDERED].iter().copied().eq(0..TICKS), "{name}: in order");
-        assert_eq!(set(&seen.channels[UNORDERED]).len(), TICKS as usize, "{name}");
-        assert!(is_rising(&seen.channels[SEQUENCED]), "{name}: never back");
-        // What is reported as arrived has arrived; a sequenced message may have come after a newer one and
-        // been dropped.
-        let arrived = set(&seen.channels[UNRELIABLE]);
-        assert!(seen.told[UNRELIABLE].is_subset(&arrived), "{name}");
+        assert!(seen.of(ORDERED).iter().copied().eq(0..TICKS), "{name}: in order");
+        assert_eq!(set(seen.of(UNORDERED)).len(), TICKS as usize, "{name}");
+        assert!(is_rising(seen.of(SEQUENCED)), "{name}: never back");
+        // What is said to have arrived has; a sequenced one may have come after a newer one, and is dropped.
+        let arrived = set(seen.of(UNRELIABLE));
+        assert!(seen.told(UNRELIABLE).is_subset(&arrived), "{name}");
         assert!(seen.told_datagrams.is_subset(&set(&seen.datagrams)), "{name}");
         for count in [arrived.len(), seen.datagrams.len()] {
             assert!(count as f64 >= f64::from(TICKS) * (1.0 - loss) * 0.8, "{name}: {count}");
         }
         assert!(
-            seen.told[UNRELIABLE].len() * 10 >= arrived.len() * 9,
+            seen.told(UNRELIABLE).len() * 10 >= arrived.len() * 9,
             "{name}: told {}",
-            seen.told[UNRELIABLE].len()
+            seen.told(UNRELIABLE).len()
         );
     }
 }
@@ -194,26 +198,26 @@ fn all_kinds_of_a_tick_leave_in_one_datagram() {
 }
 
 #[test]
-fn an_urgent_lane_waits_neither_for_a_busy_one_nor_for_paced_datagrams() {
+fn an_urgent_channel_does_not_wait_for_a_long_message_nor_for_paced_datagrams() {
     let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });
     for pacing in [None, pacing] {
         let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
         for _ in 0..2 {
-            world.client().send(1, &[1; 100_000]).unwrap();
+            world.client().send(on(1), &[1; 100_000]).unwrap();
         }
         world.drain();
         world.run(50);
         let start = world.now;
-        world.client().send(0, b"now").unwrap();
+        world.client().send(on(0), b"now").unwrap();
         world.drain();
         let mut buf = vec![0; 100_000];
-        assert!(world.run_until(5_000, |world| world.session().recv(0, &mut buf).is_ok()));
+        assert!(world.run_until(5_000, |world| world.session().recv_into(on(0), &mut buf).is_ok()));
         let took = world.now.since(start);
         assert!(
             took <= ms(30 + 5 + 2 * 10 + 5),
             "{pacing:?}: {took:?}, of which the path takes 35 and pacing two datagrams"
         );
-        assert!(world.run_until(5_000, |world| world.session().recv(1, &mut buf).is_ok()));
+        assert!(world.run_until(5_000, |world| world.session().recv_into(on(1), &mut buf).is_ok()));
     }
 }
 
@@ -248,22 +252,21 @@ fn pacing_limits_the_total_and_starves_nobody() {
         world.set_links(0, &link, &link);
         for round in 0..2 {
             let before = world.client().stats();
-            let (mut buf, mut lane, mut datagrams) = ([0; 2000], 0, 0);
+            let (mut buf, mut messages, mut datagrams) = ([0; 2000], 0, 0);
             for _ in 0..1000 {
-                let now = world.now;
                 let client = world.client();
-                let _ = client.send_message(ORDERED, now, Blob(vec![1; 600]));
+                let _ = client.send(ORDERED, &[1; 600]);
                 let _ = client.send_datagram(&[2; 400]);
-                let _ = client.send(1, &[3; 500]);
+                let _ = client.send(on(1), &[3; 500]);
                 world.drain();
                 world.run(10);
-                while world.session().recv(1, &mut buf).is_ok() {
-                    lane += 1;
+                while world.session().recv_into(on(1), &mut buf).is_ok() {
+                    messages += 1;
                 }
-                while world.session().recv_datagram(&mut buf).is_ok() {
+                while world.session().recv_datagram_into(&mut buf).is_ok() {
                     datagrams += 1;
                 }
-                while world.session().recv_message(ORDERED).is_some() {}
+                while world.session().recv(ORDERED).is_some() {}
             }
             let after = world.client().stats();
             if round == 0 {
@@ -271,10 +274,10 @@ fn pacing_limits_the_total_and_starves_nobody() {
             }
             assert_eq!(after.mode, Some(mode));
             let bytes = after.bytes_sent - before.bytes_sent;
-            println!("{rtt} ms: {bytes} bytes in 10 s, {lane} of the lane, {datagrams} datagrams");
+            println!("{rtt} ms: {bytes} bytes in 10 s, {messages} messages by KCP, {datagrams} datagrams");
             assert!(bytes <= rate * 10 * 1200 + 60_000, "{bytes} bytes in 10 s");
-            assert!(bytes >= rate * 10 * 800, "{bytes} bytes in 10 s: the rate is used");
-            assert!(lane >= rate * 10 / 10, "{lane} messages of the least urgent");
+            assert!(bytes >= rate * 10 * 800, "{bytes} bytes in 10 s: what may leave does");
+            assert!(messages >= rate * 10 / 10, "{messages} messages of the least urgent");
             assert!(datagrams > 0);
         }
     }
@@ -282,28 +285,24 @@ fn pacing_limits_the_total_and_starves_nobody() {
 
 #[test]
 fn channel_receipts_do_not_report_expired_messages() {
-    let channel = ChannelConfig {
-        receipts: true,
-        expire_after: Some(Duration::from_millis(150)),
-        ..ChannelConfig::reliable_ordered()
-    };
+    let channel =
+        ChannelConfig { receipts: true, expire_after: Some(Duration::from_millis(150)), ..in_packets(on(0)) };
     let session = SessionConfig { channels: vec![channel], ..SessionConfig::default() };
     let mut world = connected(5, 0.5, &session);
     let (mut arrived, mut told, mut expired) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for tick in 0..600u32 {
-        let now = world.now;
         if tick < 400 {
-            world.client().send_message(0, now, Blob(message(tick, 20))).unwrap();
+            world.client().send(on(0), &message(tick, 20)).unwrap();
         }
         world.drain();
         world.run(16);
-        while let Some(Received::Message(Blob(bytes))) = world.session().recv_message(0) {
+        while let Some(bytes) = world.session().recv(on(0)) {
             arrived.insert(number(&bytes));
         }
-        while let Some(Seq16(id)) = world.client().pop_delivered_message(0) {
+        while let Some(Seq16(id)) = world.client().pop_delivered_message(on(0)) {
             told.insert(u32::from(id));
         }
-        while let Some(Seq16(id)) = world.client().pop_expired_message(0) {
+        while let Some(Seq16(id)) = world.client().pop_expired_message(on(0)) {
             expired.insert(u32::from(id));
         }
     }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::ms;
-use common::sessions::{SUITE, Toward, World, forger};
+use common::sessions::{SUITE, Toward, World, forger, on};
 use whitewater::inside::session::wire::CLOSE_TEXT_MAX;
 use whitewater::session::{CloseReason, CloseTextError, Event, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, Loss};
@@ -122,12 +122,12 @@ fn closing_without_a_connection_sends_nothing() {
 #[test]
 fn a_client_closed_at_once_still_learns_that_everything_arrived() {
     let mut world = connected(1, 0.0, SUITE);
-    world.client().send(0, b"last words").unwrap();
+    world.client().send(on(0), b"last words").unwrap();
     world.client().send_datagram(b"and a datagram").unwrap();
     world.drain();
     let (id, mut buf) = (world.sessions[0], [0; 100]);
     let close_at_once = |world: &mut World| {
-        let (now, heard) = (world.now, world.session().recv(0, &mut buf).is_ok());
+        let (now, heard) = (world.now, world.session().recv_into(on(0), &mut buf).is_ok());
         if heard {
             world.server.close(now, id, 3);
         }

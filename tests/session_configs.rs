@@ -6,7 +6,7 @@ use common::sessions::random;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::session::token::ServerKey;
-use whitewater::session::{Blob, Client, ClientConfig, Server, ServerConfig, SessionConfig, Suite};
+use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, Suite};
 
 const KEY: [u8; 32] = [3; 32];
 
@@ -57,7 +57,7 @@ fn a_server_that_nobody_could_join_is_refused_and_the_error_has_the_cure() {
         cases.push((with(vec![keyed]), without));
     }
     for (config, text) in cases {
-        assert_eq!(Server::<Blob>::new(&config, random(1, 1)).unwrap_err().to_string(), text);
+        assert_eq!(Server::new(&config, random(1, 1)).unwrap_err().to_string(), text);
     }
     assert_eq!((insecure().check(), Suite::ALL.contains(&Suite::Checked)), (Ok(()), false));
     if cfg!(feature = "crypto") {
@@ -95,7 +95,7 @@ fn a_client_that_could_not_join_is_refused_and_the_error_has_the_cure() {
         cases.push((ClientConfig { suite: keyed, ..insecure() }, without));
     }
     for (config, text) in cases {
-        assert_eq!(Client::<Blob>::new(&config, random(1, 1)).unwrap_err().to_string(), text);
+        assert_eq!(Client::new(&config, random(1, 1)).unwrap_err().to_string(), text);
     }
     assert_eq!(insecure().check(), Ok(()));
 }

@@ -6,7 +6,7 @@
 use crate::common;
 use crate::common::configs;
 
-use common::sessions::{SUITE, World, client_config, server_config};
+use common::sessions::{SUITE, World, client_config, on, ordered, server_config};
 use std::time::Duration;
 use whitewater::kcp::{Config, Congestion};
 use whitewater::pace::{Mode, PaceConfig};
@@ -23,9 +23,9 @@ fn path(ecn: EcnPath) -> LinkConfig {
 }
 
 fn config(ecn: bool) -> SessionConfig {
-    let lanes =
-        vec![Config { congestion: Congestion::Kcp, snd_wnd: 1024, rcv_wnd: 1024, ..configs::turbo() }];
-    SessionConfig { ecn, lanes, send_memory: 1 << 20, receive_memory: 2 << 20, ..SessionConfig::default() }
+    let channels =
+        ordered([Config { congestion: Congestion::Kcp, snd_wnd: 1024, rcv_wnd: 1024, ..configs::turbo() }]);
+    SessionConfig { ecn, channels, send_memory: 1 << 20, receive_memory: 2 << 20, ..SessionConfig::default() }
 }
 
 /// A transfer from a client that keeps its queue full.
@@ -43,13 +43,13 @@ fn run(config: [&SessionConfig; 2], ecn: EcnPath, seconds: u64) -> Run {
     world.connect();
     let (mut goodput, mut buf) = (0, vec![0; 1000]);
     world.run_until(1000 * seconds, |world| {
-        while world.client().send(0, &[7; 1000]).is_ok() {}
-        while let Ok(len) = world.session().recv(0, &mut buf) {
+        while world.client().send(on(0), &[7; 1000]).is_ok() {}
+        while let Ok(len) = world.session().recv_into(on(0), &mut buf) {
             goodput += len as u64;
         }
         false
     });
-    let lane = world.client().lane_stats(0).unwrap();
+    let lane = world.client().kcp_stats(on(0)).unwrap();
     let resends = u64::from(lane.resends_timeout + lane.resends_fast);
     Run { goodput, resends, stats: world.client().stats(), link: world.up_stats(0) }
 }
@@ -93,15 +93,15 @@ fn nothing_is_marked_unless_both_ends_support_marks() {
 #[test]
 fn marks_count_as_bad_conditions_for_pacing() {
     let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(5), ..PaceConfig::default() };
-    let lanes = vec![Config { snd_wnd: 1024, rcv_wnd: 1024, ..configs::turbo() }];
-    let config = SessionConfig { pacing: Some(pacing), lanes, ..config(true) };
+    let channels = ordered([Config { snd_wnd: 1024, rcv_wnd: 1024, ..configs::turbo() }]);
+    let config = SessionConfig { pacing: Some(pacing), channels, ..config(true) };
     let mut world = World::new(1, &server_config(&config, SUITE));
     world.add(&path(EcnPath::MarksAbove(8_000)), &path(EcnPath::Passes), &config, client_config(SUITE));
     world.connect();
     let mut bad = false;
     world.run_until(5_000, |world| {
-        while world.client().send(0, &[7; 1000]).is_ok() {}
-        while world.session().recv(0, &mut [0; 1000]).is_ok() {}
+        while world.client().send(on(0), &[7; 1000]).is_ok() {}
+        while world.session().recv_into(on(0), &mut [0; 1000]).is_ok() {}
         bad |= world.client().stats().mode == Some(Mode::Bad);
         false
     });
@@ -123,15 +123,15 @@ fn marks_on_pure_acknowledgements_are_not_acknowledged() {
     world.add(&path(EcnPath::Passes), &path(EcnPath::Passes), &config(true), client_config(SUITE));
     world.connect();
     for _ in 0..20 {
-        world.client().send(0, &[7; 1000]).unwrap();
-        world.session().send(0, &[7; 1000]).unwrap();
+        world.client().send(on(0), &[7; 1000]).unwrap();
+        world.session().send(on(0), &[7; 1000]).unwrap();
         world.run(50);
     }
     assert!(world.client().stats().ecn && world.session().stats().ecn);
     let without = idle(&mut world);
     // From now on a queue that others keep full marks everything the session sends.
     world.set_links(0, &path(EcnPath::MarksAll), &path(EcnPath::MarksAll));
-    world.client().send(0, &[7; 1000]).unwrap();
+    world.client().send(on(0), &[7; 1000]).unwrap();
     let with = idle(&mut world);
     assert!(world.client().stats().ecn && world.client().stats().congestion_marks > 0);
     assert!(with <= without, "{with} datagrams, without marks {without}");

@@ -10,14 +10,13 @@ use crate::common::machine::Whole as _;
 mod logs;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address};
+use common::sessions::{SUITE, World, client_address, in_packets, on};
 use logs::{check, lines, number, of, sum};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use whitewater::events::Logged;
 use whitewater::kcp::{self, Stats};
-use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, SessionEvent};
+use whitewater::session::{Connection, ConnectionStats, SessionConfig, SessionEvent};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
@@ -25,8 +24,10 @@ fn path(loss: f64) -> LinkConfig {
 }
 
 fn config() -> SessionConfig {
-    let lanes = SessionConfig::default().lanes.repeat(2);
-    SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+    SessionConfig {
+        channels: vec![on(0).into(), on(1).into(), in_packets(on(2))],
+        ..SessionConfig::default()
+    }
 }
 
 /// Both ends are connected and log up to `most` events each.
@@ -41,17 +42,16 @@ fn world(seed: u64, loss: f64, most: usize) -> World {
 /// `rounds` rounds of a bit of everything, both ways.
 fn talk(world: &mut World, rounds: u32) {
     for round in 0..rounds {
-        let now = world.now;
+        let _now = world.now;
         for is_client in [true, false] {
             let end = if is_client { world.client() } else { world.session() };
-            let _ = end.send(0, &round.to_le_bytes().repeat(20));
-            let _ = end.send(1, &round.to_le_bytes().repeat(200));
+            let _ = end.send(on(0), &round.to_le_bytes().repeat(20));
+            let _ = end.send(on(1), &round.to_le_bytes().repeat(200));
             let _ = end.send_datagram(&round.to_le_bytes());
-            let _ = end.send_message(0, now, Blob(round.to_le_bytes().to_vec()));
+            let _ = end.send(on(2), &round.to_le_bytes());
             let mut buf = [0; 2000];
-            (0..2).for_each(|lane| while end.recv(lane, &mut buf).is_ok() {});
-            while end.recv_datagram(&mut buf).is_ok() {}
-            while end.recv_message(0).is_some() {}
+            (0..3).for_each(|channel| while end.recv_into(on(channel), &mut buf).is_ok() {});
+            while end.recv_datagram_into(&mut buf).is_ok() {}
         }
         world.drain();
         world.run(17);
@@ -59,14 +59,14 @@ fn talk(world: &mut World, rounds: u32) {
     world.run(10_000);
 }
 
-/// Checks that the log of an end agrees with its counters since `before`.
-fn check_session(end: &mut Connection<Blob>, before: &ConnectionStats) {
+/// What the log of an end says has to be what was counted since.
+fn check_session(end: &mut Connection, before: &ConnectionStats) {
     let lines = lines(|text| end.write_log(text));
     let (stats, own) = (end.stats(), |line: &&Value| line.get("lane").is_none());
     assert!(lines.windows(2).all(|two| number(&two[0], "t") <= number(&two[1], "t")), "in order of time");
     for lane in 0..2 {
         let of_lane: Vec<_> = lines.iter().filter(|line| line["lane"] == lane).cloned().collect();
-        let stats: Stats = end.lane_stats(usize::try_from(lane).unwrap()).unwrap();
+        let stats: Stats = end.kcp_stats(on(u8::try_from(lane).unwrap())).unwrap();
         check(&of_lane, &stats);
     }
     let session: Vec<_> = lines.iter().filter(own).cloned().collect();
@@ -125,7 +125,7 @@ fn a_migration_and_the_end_are_logged_with_address_and_reason() {
     let mut world = world(6, 0.0, 100_000);
     talk(&mut world, 5);
     world.rebind(0, client_address(77, 7));
-    world.client().send(0, b"here").unwrap();
+    world.client().send(on(0), b"here").unwrap();
     world.run(1000);
     let moved = own(&lines(|text| world.session().write_log(text)));
     assert_eq!(of(&moved, "moved").map(|line| line["peer"].clone()).collect::<Vec<_>>(), ["10.0.0.77:7"]);
@@ -260,8 +260,8 @@ fn every_change_of_the_mtu_is_logged() {
     world.connect();
     world.client().log_events(100_000);
     for _ in 0..100 {
-        let _ = world.client().send(0, &[7; 8000]);
-        while world.session().recv(0, &mut [0; 8000]).is_ok() {}
+        let _ = world.client().send(on(0), &[7; 8000]);
+        while world.session().recv_into(on(0), &mut [0; 8000]).is_ok() {}
         world.run(20);
     }
     let lines = own(&lines(|text| world.client().write_log(text)));

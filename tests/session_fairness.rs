@@ -7,12 +7,12 @@ use crate::common::configs;
 use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address, client_config, random, server_config};
+use common::sessions::{SUITE, World, client_address, client_config, on, random, server_config};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::kcp::{self, Config, Conv, PeerId, Peers};
-use whitewater::session::{Blob, Connection, ServerConfig, SessionConfig, SessionId};
+use whitewater::session::{Connection, ServerConfig, SessionConfig, SessionId};
 use whitewater_sim::LinkConfig;
 
 /// Bytes that one sends in a row while others wait.
@@ -31,12 +31,12 @@ fn crowd(count: usize, config: &ServerConfig) -> World {
     world
 }
 
-/// Gives it more to send than can ever leave.
-fn refill(session: &mut Connection<Blob>) {
+/// Has more to send than ever leaves.
+fn refill(session: &mut Connection) {
     while session.send_datagram(&[1; 1000]).is_ok() {}
 }
 
-fn session(world: &mut World, id: SessionId) -> &mut Connection<Blob> {
+fn session(world: &mut World, id: SessionId) -> &mut Connection {
     world.server.session_mut(id).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn session(world: &mut World, id: SessionId) -> &mut Connection<Blob> {
 fn until_all_have_sent(world: &mut World, busy: &[SessionId], quiet: &[SessionId]) -> usize {
     let (now, mut buf, mut left) = (world.now, Vec::new(), HashMap::new());
     for id in quiet {
-        session(world, *id).send(0, &[2; 64]).unwrap();
+        session(world, *id).send(on(0), &[2; 64]).unwrap();
         left.insert(session(world, *id).peer(), ());
     }
     for count in 1.. {
@@ -109,7 +109,7 @@ fn a_flood_in_ones_own_session_gives_one_event_two_answers_and_bounded_memory() 
             world.server.give(now, world.address(0), &buf);
         }
     }
-    world.clients[1].session.connection_mut().unwrap().send(0, b"hello").unwrap();
+    world.clients[1].session.connection_mut().unwrap().send(on(0), b"hello").unwrap();
     world.clients[1].session.emit_to(now, &mut buf).unwrap();
     world.server.give(now, world.address(1), &buf);
     // One event each, whatever arrived, and few answers.
@@ -118,7 +118,7 @@ fn a_flood_in_ones_own_session_gives_one_event_two_answers_and_bounded_memory() 
         events.push(id);
     }
     assert_eq!(events, [noisy, quiet]);
-    assert_eq!(session(&mut world, quiet).recv(0, &mut [0; 10]), Ok(5));
+    assert_eq!(session(&mut world, quiet).recv_into(on(0), &mut [0; 10]), Ok(5));
     let mut answers = 0;
     while world.server.emit_to(now, &mut buf).is_some() {
         answers += 1;

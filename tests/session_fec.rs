@@ -8,8 +8,8 @@ mod common;
 
 use common::configs;
 use common::sessions::{
-    SUITE, Toward, World, client_address, client_config, forger, forger_of_numbers, server_address,
-    server_config,
+    SUITE, Toward, World, client_address, client_config, forger, forger_of_numbers, in_packets, on, ordered,
+    server_address, server_config,
 };
 use common::{ms, path, repairing as lane_repairing};
 use insta::assert_snapshot;
@@ -19,10 +19,9 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::inside::session::wire::{Frame, FrameWriter, Frames, LossFrame, Packet};
 use whitewater::kcp::{Config, Congestion};
-use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::packet::Seq16;
-use whitewater::session::{Blob, ConnectionStats, RepairConfig, SessionConfig, Suite};
+use whitewater::session::{ConnectionStats, RepairConfig, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, Loss};
 
 /// What carries a game's messages from the client to the server.
@@ -71,7 +70,7 @@ fn repairing(percent: u8) -> SessionConfig {
 }
 
 fn plain() -> SessionConfig {
-    SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+    SessionConfig { channels: vec![on(0).into(), in_packets(on(1))], ..SessionConfig::default() }
 }
 
 /// Runs a flow for so many ms, then waits for its last messages.
@@ -88,8 +87,8 @@ fn run_for(world: &mut World, flow: Flow, millis: u64, came: &mut Came) {
         message[..8].copy_from_slice(&now.as_micros().to_le_bytes());
         message[8..16].copy_from_slice(&came.sent.to_le_bytes());
         match flow.carrier {
-            Carrier::Lane => drop(world.client().send(0, &message).unwrap()),
-            Carrier::Channel => drop(world.client().send_message(0, now, Blob(message)).unwrap()),
+            Carrier::Lane => world.client().send(on(0), &message).unwrap(),
+            Carrier::Channel => world.client().send(on(1), &message).unwrap(),
             Carrier::Datagrams => drop(world.client().send_datagram(&message).unwrap()),
         }
         came.sent += 1;
@@ -105,10 +104,10 @@ fn receive(world: &mut World, came: &mut Came) -> bool {
         came.latencies.push((number(8), now.since(Time::from_micros(number(0)))));
     };
     let session = world.session();
-    while let Ok(len) = session.recv(0, &mut buf).or_else(|_| session.recv_datagram(&mut buf)) {
+    while let Ok(len) = session.recv_into(on(0), &mut buf).or_else(|_| session.recv_datagram_into(&mut buf)) {
         note(&buf[..len]);
     }
-    while let Some(Received::Message(Blob(message))) = session.recv_message(0) {
+    while let Some(message) = session.recv(on(1)) {
         note(&message);
     }
     while world.client().pop_delivered().is_some() {}
@@ -232,16 +231,16 @@ fn rebuilt_packets_still_count_as_lost() {
 
 /// Mean number of segments in flight on a lane with congestion control, over a path with this loss.
 fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
-    let lanes = vec![Config { congestion: Congestion::Kcp, ..configs::turbo() }];
+    let channels = ordered([Config { congestion: Congestion::Kcp, ..configs::turbo() }]);
     let mut world =
-        World::new(5, &server_config(&SessionConfig { lanes: lanes.clone(), ..config.clone() }, SUITE));
+        World::new(5, &server_config(&SessionConfig { channels: channels.clone(), ..config.clone() }, SUITE));
     let path = |loss| LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(200)) };
-    world.add(&path(loss), &path(0.0), &SessionConfig { lanes, ..config.clone() }, client_config(SUITE));
+    world.add(&path(loss), &path(0.0), &SessionConfig { channels, ..config.clone() }, client_config(SUITE));
     world.connect();
     let (mut sum, flow) = (0, Flow { carrier: Carrier::Lane, ..INPUTS });
     for _ in 0..200 {
         run_for(&mut world, flow, 200, &mut Came::default());
-        sum += world.client().lane_stats(0).unwrap().cwnd;
+        sum += world.client().kcp_stats(on(0)).unwrap().cwnd;
     }
     f64::from(sum) / 200.0
 }
@@ -259,7 +258,7 @@ fn channels_do_not_resend_rebuilt_messages() {
         let mut world = connected(4, &path(0.1), &config);
         let came = run(&mut world, Flow { carrier: Carrier::Channel, ..INPUTS }, 60_000);
         assert_eq!(came.latencies.len() as u64, came.sent);
-        world.client().channels().unwrap().stats(0).resends
+        world.client().channel_stats(on(1)).resends
     });
     assert!(resends[1] < resends[0] / 2, "{resends:?} resends");
 }
@@ -374,7 +373,7 @@ fn told(world: &mut World, lost: u32, packets: u32, gap: u64) -> Vec<(u64, u8)> 
         world.drain();
         world.set_links(0, &path(0.0), &path(0.0));
         world.run(gap);
-        while world.session().recv_datagram(&mut [0; 40]).is_ok() {}
+        while world.session().recv_datagram_into(&mut [0; 40]).is_ok() {}
     }
     let mut told = Vec::new();
     for (at, _, _, datagram) in world.tap.iter().filter(|(_, from, ..)| *from == server_address()) {
@@ -466,7 +465,7 @@ fn invalid_repairs_are_counted_and_change_nothing() {
         let is_on = config.repairs.is_some();
         assert_eq!((counts, others), if is_on { ([1, 2, 1, 1], [1, 1, 6]) } else { ([0; 4], [0; 3]) });
         assert_eq!(after.rebuilt, before.repairs.rebuilt);
-        assert!(world.session().is_up() && world.session().recv_datagram(&mut [0; 1500]).is_err());
+        assert!(world.session().is_up() && world.session().recv_datagram_into(&mut [0; 1500]).is_err());
     }
 }
 
@@ -524,7 +523,7 @@ fn table(flow: Flow) -> String {
     let bursts = Loss::Bursts { good: ms(1900), bad: ms(100), in_good: 0.005, in_bad: 0.8 };
     let losses =
         [0.0, 0.01, 0.05, 0.1, 0.2].map(|loss| (format!("{:.0} %", loss * 100.0), Loss::Random(loss)));
-    let with_lane = |percent| SessionConfig { lanes: vec![lane_repairing(percent)], ..plain() };
+    let with_lane = |percent| SessionConfig { channels: ordered([lane_repairing(percent)]), ..plain() };
     let modes = [
         ("a lane", Carrier::Lane, plain()),
         ("a lane, its own repairs, 30 %", Carrier::Lane, with_lane(30)),

@@ -122,9 +122,9 @@ impl Path {
         self.server.session_mut(id).unwrap().send_datagram(b"back").unwrap();
         (0..4).for_each(|_| self.step(5));
         let mut room = [0; 100];
-        let there = self.server.session_mut(id).unwrap().recv_datagram(&mut room);
+        let there = self.server.session_mut(id).unwrap().recv_datagram_into(&mut room);
         assert_eq!(there.map(|len| &room[..len]), Ok(&b"there"[..]), "the server is deaf");
-        let back = self.client.connection_mut().unwrap().recv_datagram(&mut room);
+        let back = self.client.connection_mut().unwrap().recv_datagram_into(&mut room);
         assert_eq!(back.map(|len| &room[..len]), Ok(&b"back"[..]), "the client is deaf");
         true
     }

@@ -9,15 +9,17 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::{self, Config, Conv, Peers};
 use whitewater::machine::Machine as _;
-use whitewater::session::{Blob, Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId};
+use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId};
+use whitewater::{Channel, ChannelConfig};
 use whitewater_sim::SimRng;
 
+const CHANNEL: Channel = Channel::ordered(0);
 const BEFORE: &[u8] = b"what was there before";
 
 /// A client and a server with fixed random numbers, and the datagrams between them.
 struct Ends {
-    client: Client<Blob>,
-    server: Server<Blob>,
+    client: Client,
+    server: Server,
     now: Time,
     /// Whether datagrams are appended to others.
     behind: bool,
@@ -28,7 +30,7 @@ impl Ends {
     fn new(behind: bool, kcp: Config) -> Self {
         let random = |seed| SimRng::new(seed, 1);
         let session = SessionConfig {
-            lanes: vec![kcp],
+            channels: vec![ChannelConfig { kcp, ..CHANNEL.config() }],
             send_memory: 4 << 20,
             receive_memory: 4 << 20,
             ..<_>::default()
@@ -81,15 +83,15 @@ fn address(host: u8) -> SocketAddr {
 fn a_session(behind: bool) -> Vec<Vec<u8>> {
     let mut ends = Ends::new(behind, configs::turbo());
     (0..4).for_each(|_| ends.step());
-    ends.client.connection_mut().unwrap().send(0, &[7; 5000]).unwrap();
+    ends.client.connection_mut().unwrap().send(CHANNEL, &[7; 5000]).unwrap();
     ends.client.connection_mut().unwrap().send_datagram(b"unreliable").unwrap();
     (0..4).for_each(|_| ends.step());
     let (id, mut message) = (ends.id().unwrap(), [0; 5000]);
     let connection = ends.server.session_mut(id).unwrap();
-    assert_eq!(connection.recv(0, &mut message), Ok(5000));
-    connection.send(0, &message).unwrap();
+    assert_eq!(connection.recv_into(CHANNEL, &mut message), Ok(5000));
+    connection.send(CHANNEL, &message).unwrap();
     (0..4).for_each(|_| ends.step());
-    assert_eq!(ends.client.connection_mut().unwrap().recv(0, &mut message), Ok(5000));
+    assert_eq!(ends.client.connection_mut().unwrap().recv_into(CHANNEL, &mut message), Ok(5000));
     ends.client.close(ends.now, 1);
     (0..300).for_each(|_| ends.step());
     ends.wire

@@ -1,9 +1,13 @@
 //! docs/TUNING.md names every session setting whose default is worth a thought, with the default of the code.
 
+use crate::common::sessions::{default_kcp, on, ordered};
 use std::fmt::Display;
 use std::time::Duration;
+use whitewater::Channel;
+use whitewater::channel::{Carrier, ChannelConfig};
 use whitewater::session::{RepairConfig, ServerConfig, SessionConfig};
 
+const CARRIER: &str = "carrier";
 const DOCUMENT: &str = include_str!("../docs/TUNING.md");
 
 /// Whether the document contains `knob` followed by that default.
@@ -26,8 +30,7 @@ fn kib(bytes: u32) -> String {
 #[test]
 fn the_document_has_the_defaults_of_sessions_and_servers() {
     let SessionConfig {
-        protocol_id: _, // these three are the application's protocol
-        lanes: _,
+        protocol_id: _, // these two are the application's protocol
         channels: _,
         max_datagram,
         path_mtu,
@@ -86,6 +89,8 @@ fn a_session_config_out_of_range_names_its_field() {
     let second = Duration::from_secs(1);
     let repairs = |repairs| SessionConfig { repairs: Some(repairs), ..SessionConfig::default() };
     let fine = RepairConfig::default();
+    let channel = |channel| SessionConfig { channels: vec![channel], ..SessionConfig::default() };
+    let fine_channel = on(0).config();
     for (config, field) in [
         (SessionConfig { max_datagram: 575, ..default.clone() }, "max_datagram"),
         (SessionConfig { max_datagram: 1201, ..default.clone() }, "max_datagram"),
@@ -94,7 +99,14 @@ fn a_session_config_out_of_range_names_its_field() {
         (SessionConfig { path_mtu: Some(1472), max_datagram: 1000, ..default.clone() }, "max_datagram"),
         (SessionConfig { ecn: true, ..default.clone() }, "ecn"),
         (SessionConfig { path_mtu: Some(9000), ..default.clone() }, "receive_memory"),
-        (SessionConfig { lanes: vec![default.lanes[0]; 17], ..default.clone() }, "lanes"),
+        (SessionConfig { channels: ordered([default_kcp(); 33]), ..default.clone() }, "channels"),
+        (SessionConfig { channels: vec![on(1).into()], ..default.clone() }, "channels"),
+        (channel(ChannelConfig { max_message: 0, ..fine_channel }), "max_message"),
+        (channel(ChannelConfig { max_message: (64 << 20) + 1, ..fine_channel }), "max_message"),
+        (channel(ChannelConfig { send_buffer: 0, ..fine_channel }), "send_buffer"),
+        (channel(ChannelConfig { receive_buffer: 16_385, ..fine_channel }), "receive_buffer"),
+        (channel(ChannelConfig { carrier: Carrier::Kcp, ..Channel::<[u8]>::unordered(0).config() }), CARRIER),
+        (channel(ChannelConfig { carrier: Carrier::Packets, ..Channel::stream(0).config() }), CARRIER),
         (SessionConfig { datagrams_out: 1499, ..default.clone() }, "datagrams_out"),
         (SessionConfig { datagrams_in: 0, ..default.clone() }, "datagrams_in"),
         (SessionConfig { send_memory: 1499, ..default.clone() }, "send_memory"),

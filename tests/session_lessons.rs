@@ -4,11 +4,11 @@ use crate::common;
 use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_config, random, server_address, server_config};
+use common::sessions::{SUITE, World, client_config, on, random, server_address, server_config};
 use whitewater::inside::session::wire::kind;
 use whitewater::kcp::wire::{Command, Header, Segment};
 use whitewater::kcp::{Conv, Millis, Sn};
-use whitewater::session::{Blob, CloseReason, Event, Server, SessionConfig};
+use whitewater::session::{CloseReason, Event, Server, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn connected() -> World {
@@ -44,11 +44,11 @@ fn a_segment_0_from_the_address_of_a_client_ends_nothing() {
         let frame = [&[kind::DATA][..], &conv.to_le_bytes(), &[0; 4], &[0x81], &segment, &[0; 16]].concat();
         world.inject(address, &frame);
     }
-    world.client().send(0, b"still here").unwrap();
+    world.client().send(on(0), b"still here").unwrap();
     world.drain();
     world.run(200);
     let mut room = [0; 20];
-    assert_eq!(world.session().recv(0, &mut room), Ok(10));
+    assert_eq!(world.session().recv_into(on(0), &mut room), Ok(10));
     let after = world.server.stats();
     assert_eq!((after.accepted, world.server.len()), (before.accepted, 1));
     let rejected =
@@ -60,14 +60,13 @@ fn a_segment_0_from_the_address_of_a_client_ends_nothing() {
 #[test]
 fn a_replayed_session_opens_nothing_at_a_server_with_the_same_secret() {
     let mut world = connected();
-    world.client().send(0, b"once").unwrap();
+    world.client().send(on(0), b"once").unwrap();
     world.drain();
     world.run(500);
     let address = world.address(0);
     let recorded: Vec<_> = world.tap.iter().filter(|(_, from, ..)| *from == address).cloned().collect();
     assert!(recorded.len() > 4);
-    let mut again =
-        Server::<Blob>::new(&server_config(&SessionConfig::default(), SUITE), random(2, 2)).unwrap();
+    let mut again = Server::new(&server_config(&SessionConfig::default(), SUITE), random(2, 2)).unwrap();
     let mut buf = Vec::new();
     for _ in 0..3 {
         for (at, from, _, datagram) in &recorded {
@@ -88,7 +87,7 @@ fn a_vanished_peer_is_sent_little_more_than_what_waits() {
     world.set_links(0, &dead, &dead);
     world.tap.clear();
     let mut queued = 0;
-    while queued < 176_000 && world.client().send(0, &[1; 1000]).is_ok() {
+    while queued < 176_000 && world.client().send(on(0), &[1; 1000]).is_ok() {
         queued += 1000;
     }
     world.drain();

@@ -9,15 +9,17 @@ use crate::common::machine::Whole as _;
 use allocation_counter::measure;
 use common::configs;
 use common::rogue::{Rogue, open_server};
-use common::sessions::{SUITE, World, client_address, client_config, server_config};
+use common::sessions::{
+    SUITE, World, client_address, client_config, default_kcp, in_packets, on, ordered, server_config,
+};
 use common::{Raw, ms};
 use std::time::{Duration, Instant};
+use whitewater::Channel;
 use whitewater::inside::session::wire::{Data, Frame, Hello, KcpPart};
+use whitewater::kcp::Config;
 use whitewater::kcp::wire::Command;
-use whitewater::kcp::{Config, SendError as LaneError};
-use whitewater::message::channel::ChannelConfig;
 use whitewater::packet::Seq16;
-use whitewater::session::{Blob, CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
+use whitewater::session::{CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
 use whitewater_sim::LinkConfig;
 
 /// The document names a test for each limit; a wrong name would prove nothing.
@@ -30,7 +32,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("session_attacks.rs"),
         include_str!("session_events.rs"),
         include_str!("session_fec.rs"),
-        include_str!("session_lanes.rs"),
+        include_str!("session_greedy.rs"),
         include_str!("session_loss.rs"),
         include_str!("session_paths.rs"),
         include_str!("session_timers.rs"),
@@ -57,8 +59,8 @@ fn connected(session: &SessionConfig) -> World {
 
 /// A session whose lane has windows of `count` segments.
 fn windows(count: u16) -> SessionConfig {
-    let lane = Config { snd_wnd: count, rcv_wnd: count, snd_queue: 1 << 20, ..configs::turbo() };
-    SessionConfig { lanes: vec![lane], send_memory: 1 << 28, ..SessionConfig::default() }
+    let kcp = Config { snd_wnd: count, rcv_wnd: count, snd_queue: 1 << 20, ..configs::turbo() };
+    SessionConfig { channels: ordered([kcp]), send_memory: 1 << 28, ..SessionConfig::default() }
 }
 
 fn rogue(session: SessionConfig) -> (World, Rogue) {
@@ -69,39 +71,38 @@ fn rogue(session: SessionConfig) -> (World, Rogue) {
 }
 
 #[test]
-fn unacknowledged_data_on_a_lane_has_a_limit() {
+fn unacknowledged_data_on_a_channel_has_a_limit() {
     let mut world = connected(&SessionConfig::default());
     let mut sent = 0;
     let refused = loop {
-        match world.client().send(0, &[1; 1000]) {
+        match world.client().send(on(0), &[1; 1000]) {
             Ok(_) => sent += 1,
             Err(error) => break error,
         }
     };
-    let SendError::Full { held, max } = refused else { panic!("{refused}") };
-    assert_eq!(max, 256 << 10);
-    assert!((250..=262).contains(&sent) && held + 1000 > max, "{sent} messages, {held} bytes");
+    let max = 256 << 10;
+    assert_eq!(refused, SendError::Full { channel: 0 });
+    assert!((250..=262).contains(&sent), "{sent} messages");
     assert!(world.client().memory() <= max + max / 10, "{} bytes", world.client().memory());
     world.drain();
     let mut buf = [0; 1000];
     let read = |world: &mut World| {
-        while world.session().recv(0, &mut buf).is_ok() {
+        while world.session().recv_into(on(0), &mut buf).is_ok() {
             sent -= 1;
         }
         sent == 0
     };
     assert!(world.run_until(5_000, read));
     world.run(100);
-    assert_eq!(world.client().send(0, &[1; 1000]), Ok(1000), "room again");
+    assert_eq!(world.client().send(on(0), &[1; 1000]), Ok(()), "and room again");
 }
 
 #[test]
-fn a_lane_has_at_most_a_thousand_segments_waiting() {
+fn a_channel_has_at_most_a_thousand_segments_waiting() {
     let mut world = connected(&SessionConfig::default());
-    let count = (0..).take_while(|_| world.client().send(0, b"x").is_ok()).count();
+    let count = (0..).take_while(|_| world.client().send(on(0), b"x").is_ok()).count();
     assert_eq!(count, 1024);
-    let full = LaneError::Full { segments: 1024, bytes: 1024 };
-    assert_eq!(world.client().send(0, b"x"), Err(SendError::Lane(full)));
+    assert_eq!(world.client().send(on(0), b"x"), Err(SendError::Full { channel: 0 }));
 }
 
 /// What a peer can make a session hold: the session's count is within 10 % of what is allocated, and both are
@@ -142,7 +143,7 @@ fn whatever_a_peer_sends_a_session_stays_within_its_memory_limit_and_counts_it()
         assert_eq!(world.closed(), None, "{name}");
         let counted = i64::try_from(world.session().memory()).unwrap() - before;
         let real = heap.bytes_current;
-        let rejected = world.session().lane_stats(0).unwrap().rejected;
+        let rejected = world.session().kcp_stats(on(0)).unwrap().rejected;
         println!("{name}: {counted} bytes counted, {real} allocated, {} refused", rejected.window);
         assert!(real <= limit + limit / 10 + 4096, "{name}: {real} bytes");
         // Promised room is counted but not yet allocated.
@@ -188,7 +189,7 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
     ];
     for (name, segments, reason) in cases {
         let (mut world, mut rogue) = rogue(SessionConfig::default());
-        world.session().send(0, b"one segment").unwrap();
+        world.session().send(on(0), b"one segment").unwrap();
         world.drain();
         rogue.segments(&mut world, &segments);
         assert_eq!(
@@ -200,7 +201,7 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
             "{name}"
         );
     }
-    for (name, bytes) in [("nothing", &[][..]), ("half a header", &[1; 12]), ("another lane", &[9; 24])] {
+    for (name, bytes) in [("nothing", &[][..]), ("half a header", &[1; 12]), ("another channel", &[9; 24])] {
         let (mut world, mut rogue) = rogue(SessionConfig::default());
         rogue.send(&mut world, &[Frame::Kcp(bytes)]);
         world.run(1_100);
@@ -250,9 +251,9 @@ fn parts_in_any_order_make_the_frame_and_parts_of_another_do_not() {
             part(&mut rogue, &mut world, number, (id, 2), parts[usize::from(id)]);
         }
     }
-    assert_eq!(world.session().peek_size(0), None, "five parts, and no frame");
+    assert_eq!(world.session().peek_size(on(0)), None, "five parts, and no frame");
     part(&mut rogue, &mut world, 6, (1, 2), parts[1]);
-    assert_eq!(world.session().recv(0, &mut [0; 1000]), Ok(1000));
+    assert_eq!(world.session().recv_into(on(0), &mut [0; 1000]), Ok(1000));
     assert!(world.session().is_up());
 }
 
@@ -260,8 +261,8 @@ fn parts_in_any_order_make_the_frame_and_parts_of_another_do_not() {
 fn a_datagram_with_a_bad_segment_is_rejected_as_a_whole() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     rogue.segments(&mut world, &[Raw::push(0, b"taken?"), Raw { una: 9, ..Raw::push(1, b"") }]);
-    assert_eq!(world.session().peek_size(0), None);
-    assert_eq!(world.session().lane_stats(0).unwrap().rejected.una, 1);
+    assert_eq!(world.session().peek_size(on(0)), None);
+    assert_eq!(world.session().kcp_stats(on(0)).unwrap().rejected.una, 1);
 }
 
 /// A thousand datagrams of duplicates between two flushes were once answered with one burst of 1.4 MB.
@@ -289,7 +290,7 @@ fn a_peer_that_acknowledges_nothing_is_dropped_after_twenty_seconds() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     let start = world.now;
     for _ in 0..100 {
-        world.session().send(0, &[1; 1000]).unwrap();
+        world.session().send(on(0), &[1; 1000]).unwrap();
     }
     world.drain();
     let mut sent = 0;
@@ -308,7 +309,7 @@ fn a_peer_that_acknowledges_nothing_is_dropped_after_twenty_seconds() {
 fn a_peer_whose_window_stays_closed_is_dropped_after_half_a_minute() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     for _ in 0..200 {
-        world.session().send(0, &[1; 1000]).unwrap();
+        world.session().send(on(0), &[1; 1000]).unwrap();
     }
     world.drain();
     let start = world.now;
@@ -349,7 +350,7 @@ fn a_datagram_longer_than_allowed_changes_nothing() {
     datagram.resize(1201, 1);
     rogue.seal_raw(&mut world, datagram);
     assert_eq!((world.session().stats().received, world.server.stats().rejected.malformed), (1, 1));
-    assert!(world.session().recv_datagram(&mut [0; 1500]).is_err());
+    assert!(world.session().recv_datagram_into(&mut [0; 1500]).is_err());
 }
 
 #[test]
@@ -362,7 +363,7 @@ fn of_unread_receipts_the_newest_1024_are_kept() {
         }
         world.drain();
         world.run(60);
-        while world.session().recv_datagram(&mut [0; 20]).is_ok() {}
+        while world.session().recv_datagram_into(&mut [0; 20]).is_ok() {}
     }
     world.run(500);
     let told: Vec<_> = std::iter::from_fn(|| world.client().pop_delivered()).map(|id| id.0).collect();
@@ -456,8 +457,9 @@ fn at_most_a_hundred_resets_are_sent_per_second() {
 #[test]
 fn all_sessions_together_stay_within_the_servers_memory_and_continue_when_there_is_room() {
     let limit = 1 << 20;
-    let session =
-        SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() };
+    let packets = Channel::ordered(1);
+    let channels = vec![on(0).into(), in_packets(packets)];
+    let session = SessionConfig { channels, ..SessionConfig::default() };
     let mut world = World::new(1, &ServerConfig { memory: limit, ..server_config(&session, SUITE) });
     for _ in 0..16 {
         world.add(&path(), &path(), &session, client_config(SUITE));
@@ -466,7 +468,9 @@ fn all_sessions_together_stay_within_the_servers_memory_and_continue_when_there_
     let sent: usize = (0..16)
         .map(|client| {
             let client = world.clients[client].session.connection_mut().unwrap();
-            (0u32..).take_while(|number| client.send(0, &number.to_le_bytes().repeat(250)).is_ok()).count()
+            (0u32..)
+                .take_while(|number| client.send(on(0), &number.to_le_bytes().repeat(250)).is_ok())
+                .count()
         })
         .sum();
     assert!(sent > 3000);
@@ -479,23 +483,22 @@ fn all_sessions_together_stay_within_the_servers_memory_and_continue_when_there_
     let used = world.server.stats().memory;
     assert!(used >= limit - (64 << 10), "{used} bytes: it is full");
     let window = |client: &common::sessions::Client| {
-        client.session.connection().and_then(|end| end.lane_stats(0)).map(|stats| stats.rmt_wnd)
+        client.session.connection().and_then(|end| end.kcp_stats(on(0))).map(|stats| stats.rmt_wnd)
     };
     let windows: Vec<_> = world.clients.iter().filter_map(window).collect();
     assert!(windows.iter().all(|window| *window <= 2), "{windows:?} segments are told");
-    let now = world.now;
-    assert_eq!(world.session().send(0, &[1; 60_000]), Err(SendError::NoMemory));
-    let refused = (0..2000).find_map(|_| world.session().send_datagram(&[1; 100]).err());
-    assert_eq!(refused, Some(SendError::NoMemory));
-    let refused = (0..2000).find_map(|_| world.session().send_message(0, now, Blob(vec![1; 100])).err());
-    assert_eq!(refused, Some(SendError::NoMemory));
+    assert_eq!(world.session().send(on(0), &[1; 60_000]), Err(SendError::Full { channel: 0 }));
+    let refused = (0..600).find_map(|_| world.session().send_datagram(&[1; 100]).err());
+    assert!(refused.is_some_and(|refused| refused.is_full()), "before its own 64 KiB: {refused:?}");
+    let refused = (0..256).find_map(|_| world.session().send(packets, &[1; 100]).err());
+    assert_eq!(refused, Some(SendError::Full { channel: 1 }), "before its own 256");
     assert!(world.clients.iter().all(|client| client.session.connection().is_some_and(|end| end.is_up())));
     // Reading makes room: everything arrives.
     let (mut read, mut buf) = (0, [0; 1000]);
     let all = |world: &mut World| {
         for id in world.sessions.clone() {
             let Some(end) = world.server.session_mut(id) else { panic!("{id} {:?}", world.closed()) };
-            while end.recv(0, &mut buf).is_ok() {
+            while end.recv_into(on(0), &mut buf).is_ok() {
                 read += 1;
             }
         }
@@ -505,7 +508,7 @@ fn all_sessions_together_stay_within_the_servers_memory_and_continue_when_there_
     world.run(10_000);
     let used = world.server.stats().memory;
     assert!(used <= 16 * 6144, "{used} bytes when all is quiet");
-    assert_eq!(world.session().send(0, &[1; 1000]), Ok(1000));
+    assert_eq!(world.session().send(on(0), &[1; 1000]), Ok(()));
 }
 
 /// 4 MiB for 32 sessions with 32 KiB each for itself; three of them want it all.
@@ -524,11 +527,11 @@ fn greedy_sessions_leave_every_other_its_share_of_memory() {
     let (mut sent, mut got, mut buf) = (0u32, vec![0u32; 8], [0; 1000]);
     for _ in 0..1000 {
         for id in greedy {
-            while world.server.session_mut(*id).unwrap().send(0, &[9; 1000]).is_ok() {}
+            while world.server.session_mut(*id).unwrap().send(on(0), &[9; 1000]).is_ok() {}
         }
         for id in quiet {
-            let sent = world.server.session_mut(*id).unwrap().send(0, &sent.to_le_bytes());
-            assert_eq!(sent, Ok(4), "{} of {memory} bytes", world.server.stats().memory);
+            let sent = world.server.session_mut(*id).unwrap().send(on(0), &sent.to_le_bytes());
+            assert_eq!(sent, Ok(()), "{} of {memory} bytes", world.server.stats().memory);
         }
         sent += 1;
         world.drain();
@@ -536,7 +539,7 @@ fn greedy_sessions_leave_every_other_its_share_of_memory() {
         world.run(10);
         for (client, got) in world.clients.iter_mut().zip(&mut got) {
             let end = client.session.connection_mut().unwrap();
-            while let Ok(len) = end.recv(0, &mut buf) {
+            while let Ok(len) = end.recv_into(on(0), &mut buf) {
                 assert!(len == 1000 || buf[..4] == got.to_le_bytes());
                 *got += 1;
             }
@@ -558,12 +561,12 @@ fn a_client_is_told_that_the_server_is_busy_when_its_memory_is_used_up() {
     let first = Rogue::connect(&mut world, 1);
     assert!(first.is_some());
     let mut taken = 0;
-    while world.session().send(0, &[1; 1000]).is_ok() {
+    while world.session().send(on(0), &[1; 1000]).is_ok() {
         taken += 1000;
         world.server.emit_to(world.now, &mut Vec::new());
     }
     assert!((900_000..1 << 20).contains(&taken), "{taken}");
-    while world.session().send(0, &[1; 1]).is_ok() {
+    while world.session().send(on(0), &[1; 1]).is_ok() {
         world.server.emit_to(world.now, &mut Vec::new());
     }
     assert!(Rogue::connect(&mut world, 2).is_none());
@@ -572,22 +575,22 @@ fn a_client_is_told_that_the_server_is_busy_when_its_memory_is_used_up() {
 
 /// A lane that nobody reads leaves the others room for the longest possible message.
 #[test]
-fn an_unread_lane_does_not_stop_the_others() {
-    let lanes = SessionConfig::default().lanes.repeat(4);
-    let mut world = connected(&SessionConfig { lanes, send_memory: 1 << 20, ..SessionConfig::default() });
+fn a_channel_that_is_not_read_does_not_stop_the_others() {
+    let channels = ordered([default_kcp(); 4]);
+    let mut world = connected(&SessionConfig { channels, send_memory: 1 << 20, ..SessionConfig::default() });
     for _ in 0..120 {
-        world.client().send(0, &[0; 1000]).unwrap();
+        world.client().send(on(0), &[0; 1000]).unwrap();
     }
     world.drain();
     world.run(2_000);
-    for lane in 1..4 {
-        world.client().send(lane, &vec![1; 20_000]).unwrap();
+    for number in 1..4 {
+        world.client().send(on(number), &[1; 20_000]).unwrap();
     }
     world.drain();
     world.run(3_000);
     let mut buf = vec![0; 20_000];
-    for lane in 1..4 {
-        assert_eq!(world.session().recv(lane, &mut buf), Ok(20_000), "lane {lane}");
+    for number in 1..4 {
+        assert_eq!(world.session().recv_into(on(number), &mut buf), Ok(20_000), "channel {number}");
     }
     assert!(world.session().memory() <= (256 << 10) + 65_536);
 }
@@ -596,7 +599,7 @@ fn an_unread_lane_does_not_stop_the_others() {
 fn cost(window: u16, segments: impl Fn(u32) -> Raw) -> f64 {
     let (mut world, mut rogue) = rogue(SessionConfig { receive_memory: 1 << 26, ..windows(window) });
     for _ in 0..window {
-        world.session().send(0, &[1; 40]).unwrap();
+        world.session().send(on(0), &[1; 40]).unwrap();
     }
     world.drain();
     rogue.segments(&mut world, &[Raw::wins(window)]);
@@ -639,20 +642,19 @@ fn a_hostile_datagram_costs_the_same_with_every_window() {
 }
 
 #[test]
-fn a_message_that_can_never_fit_is_too_long_and_a_stream_accepts_what_fits() {
-    let lane = SessionConfig::default().lanes[0];
-    let stream = Config { stream: true, ..lane };
-    let session =
-        SessionConfig { lanes: vec![lane, stream], send_memory: 10_000, ..SessionConfig::default() };
-    let mut world = connected(&session);
-    // Everything except the eighth reserved for the other lane.
-    let too_long = LaneError::TooLong { len: 8751, max: 8750 };
-    assert_eq!(world.client().send(0, &[1; 8751]), Err(SendError::Lane(too_long)));
-    let taken = world.client().send(1, &[1; 10_001]).unwrap();
-    assert_eq!(taken, 8750);
-    assert!(matches!(world.client().send(1, &[1; 10_001]), Err(SendError::Full { .. })));
-    assert!(matches!(world.client().send(0, &[1; 1251]), Err(SendError::Full { .. })));
-    assert_eq!(world.client().send(0, &[1; 1000]), Ok(1000));
+fn a_message_longer_than_a_session_may_ever_hold_is_too_long_and_of_a_stream_what_fits_is_taken() {
+    let stream = Channel::stream(1);
+    let channels = vec![on(0).into(), stream.into()];
+    let mut world = connected(&SessionConfig { channels, send_memory: 10_000, ..SessionConfig::default() });
+    // All but the eighth part of the other channel.
+    let too_long = |channel, len| Err(SendError::TooLong { channel, len, max: 8750 });
+    assert_eq!(world.client().send(on(0), &[1; 8751]), too_long(0, 8751));
+    assert_eq!(world.client().send(stream, &[1; 8751]), too_long(1, 8751), "all or nothing");
+    assert_eq!(world.client().write(stream, &[1; 10_001]), Ok(8750));
+    assert_eq!(world.client().write(stream, &[1; 10_001]), Err(SendError::Full { channel: 1 }));
+    assert_eq!(world.client().send(stream, &[1]), Err(SendError::Full { channel: 1 }));
+    assert_eq!(world.client().send(on(0), &[1; 1251]), Err(SendError::Full { channel: 0 }));
+    assert_eq!(world.client().send(on(0), &[1; 1000]), Ok(()));
 }
 
 #[test]
@@ -660,9 +662,9 @@ fn a_peer_that_reads_slowly_is_not_dropped() {
     let mut world = connected(&SessionConfig::default());
     let (mut buf, mut read) = ([0; 1000], 0);
     for _ in 0..700 {
-        while world.client().send(0, &[1; 1000]).is_ok() {}
+        while world.client().send(on(0), &[1; 1000]).is_ok() {}
         world.drain();
-        read += usize::from(world.session().recv(0, &mut buf).is_ok());
+        read += usize::from(world.session().recv_into(on(0), &mut buf).is_ok());
         world.drain();
         world.run(100);
         assert_eq!(world.closed(), None, "after {read} messages");
@@ -671,9 +673,14 @@ fn a_peer_that_reads_slowly_is_not_dropped() {
 }
 
 #[test]
-fn a_message_of_more_segments_than_the_queue_holds_is_too_long() {
-    let lane = Config { snd_queue: 4, ..configs::fast() };
-    let mut world = connected(&SessionConfig { lanes: vec![lane], ..SessionConfig::default() });
-    let refused = world.client().send(0, &[1; 20_000]);
-    assert!(matches!(refused, Err(SendError::Lane(LaneError::TooLong { len: 20_000, .. }))), "{refused:?}");
+fn a_message_of_more_segments_than_may_ever_wait_is_too_long() {
+    let kcp = Config { snd_queue: 4, ..configs::fast() };
+    let mut world = connected(&SessionConfig { channels: ordered([kcp]), ..SessionConfig::default() });
+    for len in [10_000, 20_000, 300_000] {
+        let refused = world.client().send(on(0), &vec![1; len]);
+        assert!(
+            matches!(refused, Err(SendError::TooLong { channel: 0, len: of, .. }) if of == len),
+            "{len}: {refused:?}"
+        );
+    }
 }

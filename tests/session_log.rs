@@ -9,6 +9,7 @@ use common::sessions::World;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
+use whitewater::Channel;
 use whitewater::inside::session::wire::{Connect, Hello};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Suite};
 use whitewater_sim::LinkConfig;
@@ -79,7 +80,10 @@ fn a_flood_of_each_kind_gives_one_line_every_two_seconds() {
 /// One test, because there is one logger.
 fn both_ends_say_why_they_do_not_connect() {
     let session = SessionConfig::default();
-    let more = SessionConfig { lanes: session.lanes.repeat(2), ..session.clone() };
+    let more = SessionConfig {
+        channels: [0, 1].map(|number| Channel::<[u8]>::ordered(number).config()).to_vec(),
+        ..SessionConfig::default()
+    };
     let other = SessionConfig { protocol_id: 9, ..session.clone() };
     for (server, client) in [(&session, &more), (&session, &other)] {
         let mut world = World::new(1, &ServerConfig::insecure(server.clone()));
@@ -89,8 +93,8 @@ fn both_ends_say_why_they_do_not_connect() {
     }
     let lines = LINES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for said in [
-        "Shape,  so far: channel  is missing here and a lane of messages there", // the server
-        "channel  is a lane of messages here and missing there",                 // the client
+        "Shape,  so far: channel  is missing here and ordered there", // the server
+        "channel  is ordered here and missing there",                 // the client
         "Protocol,  so far: `protocol_id` is x there and x here",
         "somebody on the way: the server has another `protocol_id`",
     ] {

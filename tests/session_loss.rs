@@ -7,12 +7,13 @@ use crate::common;
 use rand::Rng;
 
 use common::ms;
-use common::sessions::{SUITE, Toward, World, client_config, forger_of_numbers, server_config};
+use common::sessions::{
+    SUITE, Toward, World, client_config, forger_of_numbers, in_packets, on, server_config,
+};
 use std::time::Duration;
 use whitewater::inside::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
-use whitewater::message::channel::ChannelConfig;
 use whitewater::packet::Seq16;
-use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, Suite};
+use whitewater::session::{Connection, ConnectionStats, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
 
 /// What is sent.
@@ -32,7 +33,7 @@ const TALKERS: [[bool; 2]; 3] = [[false, true], [true, false], [true, true]];
 const LOSSES: [[u8; 2]; 7] = [[0, 0], [5, 0], [0, 5], [5, 5], [20, 0], [0, 20], [20, 20]];
 
 fn config() -> SessionConfig {
-    SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+    SessionConfig { channels: vec![on(0).into(), in_packets(on(1))], ..SessionConfig::default() }
 }
 
 fn link(rtt: u64, percent: u8) -> LinkConfig {
@@ -48,20 +49,21 @@ fn world(seed: u64, lost: [u8; 2], config: &SessionConfig) -> World {
     world
 }
 
-fn say(connection: &mut Connection<Blob>, now: whitewater::Time, kind: Kind) {
+fn say(connection: &mut Connection, _now: whitewater::Time, kind: Kind) {
     let said = vec![7; 60];
     match kind {
         Kind::Datagrams => drop(connection.send_datagram(&said).unwrap()),
-        // Losses make them wait; there is always more to send.
-        Kind::Messages => drop(connection.send_message(0, now, Blob(said))),
-        Kind::Lanes => drop(connection.send(0, &said)),
+        // What is lost on the way makes them wait; there is always more to say.
+        Kind::Messages => drop(connection.send(on(1), &said)),
+        Kind::Lanes => drop(connection.send(on(0), &said)),
     }
 }
 
-fn hear(connection: &mut Connection<Blob>) {
+fn hear(connection: &mut Connection) {
     let mut room = [0; 1500];
-    while connection.recv_datagram(&mut room).is_ok() || connection.recv(0, &mut room).is_ok() {}
-    while connection.recv_message(0).is_some() {}
+    while connection.recv_datagram_into(&mut room).is_ok() || connection.recv_into(on(0), &mut room).is_ok() {
+    }
+    while connection.recv(on(1)).is_some() {}
 }
 
 /// Sends for this long, every 16 ms.

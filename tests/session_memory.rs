@@ -9,13 +9,21 @@ use rand::Rng;
 
 use allocation_counter::measure;
 use common::ms;
-use common::sessions::{World, client_address, client_config, random, server_address, server_config};
-use whitewater::Time;
+use common::sessions::{
+    World, client_address, client_config, in_packets, on, ordered, random, server_address, server_config,
+};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::machine::Machine as _;
-use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{Blob, Client, ClientConfig, Connection, Server, SessionConfig, Suite};
+use whitewater::session::{Client, ClientConfig, Connection, Server, SessionConfig, Suite};
+use whitewater::{Channel, Time};
 use whitewater_sim::{LinkConfig, SimRng};
+
+/// A channel by KCP, and this one in packets.
+const PACKETS: Channel = Channel::ordered(1);
+
+fn both() -> SessionConfig {
+    SessionConfig { channels: vec![on(0).into(), in_packets(PACKETS)], ..SessionConfig::default() }
+}
 
 /// Heap bytes that a value owns.
 fn heap<T>(value: T) -> i64 {
@@ -69,31 +77,29 @@ fn an_idle_session_takes_at_most_1_kib_of_its_server_and_1200_bytes_if_encrypted
 #[test]
 fn a_session_that_used_everything_takes_at_most_3_kib_when_idle_again() {
     for suite in suites() {
-        let channels = vec![ChannelConfig::reliable_ordered()];
-        let session = SessionConfig { channels, ..SessionConfig::default() };
+        let session = both();
         let mut world = crowd(64, suite, &session);
         for _ in 0..50 {
-            let now = world.now;
             for id in world.sessions.clone() {
                 let server = world.server.session_mut(id).unwrap();
-                server.send(0, &[1; 2000]).unwrap();
+                server.send(on(0), &[1; 2000]).unwrap();
                 server.send_datagram(&[2; 500]).unwrap();
-                server.send_message(0, now, Blob(vec![3; 50])).unwrap();
+                server.send(PACKETS, &[3; 50]).unwrap();
             }
             for client in &mut world.clients {
-                client.session.connection_mut().unwrap().send(0, &[4; 3000]).unwrap();
+                client.session.connection_mut().unwrap().send(on(0), &[4; 3000]).unwrap();
             }
             world.drain();
             world.run(50);
             let mut buf = [0; 3000];
             for id in world.sessions.clone() {
-                while world.server.session_mut(id).unwrap().recv(0, &mut buf).is_ok() {}
+                while world.server.session_mut(id).unwrap().recv_into(on(0), &mut buf).is_ok() {}
             }
             for client in &mut world.clients {
                 let client = client.session.connection_mut().unwrap();
-                while client.recv(0, &mut buf).is_ok() {}
-                while client.recv_datagram(&mut buf).is_ok() {}
-                while client.recv_message(0).is_some() {}
+                while client.recv_into(on(0), &mut buf).is_ok() {}
+                while client.recv_datagram_into(&mut buf).is_ok() {}
+                while client.recv(PACKETS).is_some() {}
             }
         }
         world.drain();
@@ -110,11 +116,11 @@ fn counted_and_held(world: &World) -> (u64, u64) {
     (world.server.stats().memory, world.server.ids().map(held).sum())
 }
 
-fn read_all(end: &mut Connection<Blob>) {
+fn read_all(end: &mut Connection) {
     let mut buf = [0; 4000];
-    while end.recv(0, &mut buf).is_ok()
-        || end.recv_datagram(&mut buf).is_ok()
-        || end.recv_message(0).is_some()
+    while end.recv_into(on(0), &mut buf).is_ok()
+        || end.recv_datagram_into(&mut buf).is_ok()
+        || end.recv(PACKETS).is_some()
     {}
 }
 
@@ -122,15 +128,14 @@ fn read_all(end: &mut Connection<Blob>) {
 fn the_memory_of_sessions_is_counted_within_2_kib_and_exactly_once_polled() {
     const SESSIONS: usize = 8;
     for (seed, most) in (1..=6).zip(2..) {
-        let channels = vec![ChannelConfig::reliable_ordered()];
-        let session = SessionConfig { channels, ..SessionConfig::default() };
+        let session = both();
         let (mut world, mut rng) = (crowd(SESSIONS, Suite::Checked, &session), SimRng::new(seed, 0));
         world.run(8_000);
         let (counted, held) = counted_and_held(&world);
         let fixed = counted - held;
         for _ in 0..5_000 {
             let mut any = |below: u64| usize::try_from(rng.next_u64() % below).unwrap();
-            let (now, each, kind, bytes) = (world.now, any(8), any(8), vec![1; any(3000) + 1]);
+            let (each, kind, bytes) = (any(8), any(8), vec![1; any(3000) + 1]);
             let server = world.server.session_mut(world.sessions[each]).unwrap();
             let client = world.clients[each].session.connection_mut().unwrap();
             // With some seeds, only small ones.
@@ -139,10 +144,10 @@ fn the_memory_of_sessions_is_counted_within_2_kib_and_exactly_once_polled() {
                 1 => read_all(client),
                 2 => _ = client.send_datagram(&[1]),
                 3 => _ = server.send_datagram(&[1; 5]),
-                4 => _ = client.send(0, &[1; 3]),
-                5 => _ = client.send(0, &bytes),
-                6 => _ = server.send(0, &bytes),
-                _ => _ = server.send_message(0, now, Blob(vec![3; 50])),
+                4 => _ = client.send(on(0), &[1; 3]),
+                5 => _ = client.send(on(0), &bytes),
+                6 => _ = server.send(on(0), &bytes),
+                _ => _ = server.send(PACKETS, &[3; 50]),
             }
             world.drain();
             world.run(1);
@@ -166,8 +171,8 @@ fn tick(now: Time, client: &mut Client, server: &mut Server, bufs: &mut (Vec<u8>
     let (here, there) = (client_address(1, 1000), server_address());
     let (datagram, message) = bufs;
     let end = client.connection_mut().unwrap();
-    end.send(0, &[1; 300]).unwrap();
-    end.send(0, &[2; 1900]).unwrap();
+    end.send(on(0), &[1; 300]).unwrap();
+    end.send(on(0), &[2; 1900]).unwrap();
     end.send_datagram(&[3; 200]).unwrap();
     client.handle_timeout(now);
     server.handle_timeout(now);
@@ -181,7 +186,7 @@ fn tick(now: Time, client: &mut Client, server: &mut Server, bufs: &mut (Vec<u8>
     }
     while let Some((id, _)) = server.poll_event() {
         let end = server.session_mut(id).unwrap();
-        while end.recv(0, message).is_ok() || end.recv_datagram(message).is_ok() {}
+        while end.recv_into(on(0), message).is_ok() || end.recv_datagram_into(message).is_ok() {}
     }
     while client.poll_event().is_some() {}
     while client.connection_mut().unwrap().pop_delivered().is_some() {}
@@ -191,7 +196,7 @@ fn tick(now: Time, client: &mut Client, server: &mut Server, bufs: &mut (Vec<u8>
 fn traffic_allocates_nothing_in_a_steady_state() {
     for suite in suites() {
         let session = SessionConfig {
-            lanes: vec![Config { mtu: 1200, ..configs::turbo() }],
+            channels: ordered([Config { mtu: 1200, ..configs::turbo() }]),
             ..SessionConfig::default()
         };
         let config = ClientConfig { session: session.clone(), ..client_config(suite) };

@@ -7,7 +7,7 @@ use crate::common;
 use crate::common::configs;
 
 use common::ms;
-use common::sessions::{SUITE, World};
+use common::sessions::{SUITE, World, on, ordered};
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::Config;
@@ -32,8 +32,8 @@ fn path(mtu: usize, loss: f64) -> LinkConfig {
 }
 
 fn config() -> SessionConfig {
-    let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() }];
-    SessionConfig { path_mtu: Some(1472), lanes, ..SessionConfig::default() }
+    let channels = ordered([Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() }]);
+    SessionConfig { path_mtu: Some(1472), channels, ..SessionConfig::default() }
 }
 
 fn connected(seed: u64, link: &LinkConfig, config: &SessionConfig) -> World {
@@ -65,7 +65,7 @@ impl Bulk {
     fn run_until(&mut self, world: &mut World, ms: u64, mut done: impl FnMut(&mut World) -> bool) -> bool {
         let mut buf = vec![0; MESSAGE];
         world.run_until(ms, |world| {
-            while world.client().send(0, &message(self.sent)).is_ok() {
+            while world.client().send(on(0), &message(self.sent)).is_ok() {
                 self.sent += 1;
             }
             self.take(world, &mut buf);
@@ -74,7 +74,7 @@ impl Bulk {
     }
 
     fn take(&mut self, world: &mut World, buf: &mut [u8]) {
-        while let Ok(len) = world.session().recv(0, buf) {
+        while let Ok(len) = world.session().recv_into(on(0), buf) {
             assert!(buf[..len] == message(self.came), "message {}", self.came);
             self.came += 1;
             self.gap = self.gap.max(world.now.since(self.last.unwrap_or(world.now)));
@@ -128,7 +128,7 @@ fn the_path_mtu_is_found_with_few_probes_in_a_few_seconds() {
         assert!(stats.mtu_probes <= most_probes && stats.mtu_probes_lost <= 18, "{mtu}: {stats:?}");
         assert!(took <= ms(most_ms), "{mtu}: {took:?}");
         assert_eq!(
-            (stats.black_holes, world.client().lane_stats(0).unwrap().resends_timeout),
+            (stats.black_holes, world.client().kcp_stats(on(0)).unwrap().resends_timeout),
             (0, 0),
             "{mtu}"
         );
@@ -142,10 +142,10 @@ fn each_end_finds_the_mtu_of_its_own_direction() {
     world.connect();
     let mut buf = vec![0; MESSAGE];
     world.run_until(4_000, |world| {
-        while world.client().send(0, &message(0)).is_ok() {}
-        while world.session().send(0, &message(0)).is_ok() {}
-        while world.session().recv(0, &mut buf).is_ok() {}
-        while world.client().recv(0, &mut buf).is_ok() {}
+        while world.client().send(on(0), &message(0)).is_ok() {}
+        while world.session().send(on(0), &message(0)).is_ok() {}
+        while world.session().recv_into(on(0), &mut buf).is_ok() {}
+        while world.client().recv_into(on(0), &mut buf).is_ok() {}
         false
     });
     assert_eq!((world.client().stats().mtu, world.session().stats().mtu), (1452, 1372));
@@ -167,7 +167,7 @@ fn probing_needs_consent_of_both_ends_and_large_data() {
     }
     let mut world = connected(1, &path(1472, 0.0), &config());
     for _ in 0..200 {
-        world.client().send(0, &[1; 700]).unwrap(); // never more than fits a datagram of 1200 bytes
+        world.client().send(on(0), &[1; 700]).unwrap(); // never more than a datagram of 1200 takes
         world.client().send_datagram(&[2; 100]).unwrap();
         world.drain();
         world.run(50);
@@ -233,11 +233,11 @@ fn loss_is_mistaken_for_a_narrow_path_only_briefly() {
             });
             bulk.finish(&mut world, 10_000);
             for number in 0..20 {
-                world.client().send(0, &message(number)[..1400]).unwrap();
+                world.client().send(on(0), &message(number)[..1400]).unwrap();
                 world.drain();
                 let came = world.run_until(5_000, |world| {
                     note(world);
-                    world.session().recv(0, &mut buf).is_ok()
+                    world.session().recv_into(on(0), &mut buf).is_ok()
                 });
                 assert!(came, "seed {seed}: message {number}");
             }
@@ -304,8 +304,8 @@ fn probing_restarts_at_1200_for_another_host_but_not_for_another_port() {
         let (mut buf, mut first) = (vec![0; MESSAGE], None);
         let mut run = |world: &mut World, ms: u64| {
             world.run_until(ms, |world| {
-                while world.session().send(0, &message(0)).is_ok() {}
-                while world.client().recv(0, &mut buf).is_ok() {}
+                while world.session().send(on(0), &message(0)).is_ok() {}
+                while world.client().recv_into(on(0), &mut buf).is_ok() {}
                 if world.session().stats().moves == 1 {
                     first.get_or_insert(world.session().stats().mtu);
                 }

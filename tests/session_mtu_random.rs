@@ -8,10 +8,10 @@ use crate::common::configs;
 use rand::Rng;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address};
+use common::sessions::{SUITE, World, client_address, on, ordered};
 use whitewater::kcp::Config;
 use whitewater::pace::PaceConfig;
-use whitewater::session::{Blob, CloseReason, Connection, Event, SessionConfig, Suite, Undelivered};
+use whitewater::session::{CloseReason, Connection, Event, SessionConfig, Suite, Undelivered};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss, SimRng};
 
 const LANES: usize = 2;
@@ -42,8 +42,8 @@ impl Run {
         let id = world.sessions[0];
         for end in 0..2 {
             for lane in 0..LANES {
-                while let Some(len) =
-                    ends(world, id, 1 - end).and_then(|to| to.recv(lane, &mut self.buf).ok())
+                while let Some(len) = ends(world, id, 1 - end)
+                    .and_then(|to| to.recv_into(on(u8::try_from(lane).unwrap()), &mut self.buf).ok())
                 {
                     let expected = message(self.seed, end, lane, self.came[end][lane]);
                     assert!(self.buf[..len] == expected, "seed {}: of end {end}, lane {lane}", self.seed);
@@ -54,7 +54,7 @@ impl Run {
     }
 }
 
-fn ends(world: &mut World, id: whitewater::session::SessionId, end: usize) -> Option<&mut Connection<Blob>> {
+fn ends(world: &mut World, id: whitewater::session::SessionId, end: usize) -> Option<&mut Connection> {
     if end == 0 { world.clients[0].session.connection_mut() } else { world.server.session_mut(id) }
 }
 
@@ -65,17 +65,17 @@ fn closed(event: &Event) -> Option<(CloseReason, Undelivered)> {
 fn run(seed: u64) {
     let mut rng = SimRng::new(seed, 77);
     let mut one_of = |count: u64| rng.next_u64() % count;
-    let lanes = vec![
+    let channels = ordered([
         Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() },
         Config {
             snd_wnd: 256,
             snd_queue: 1024,
             ..if one_of(2) == 0 { configs::fast() } else { configs::turbo() }
         },
-    ];
+    ]);
     let pacing =
         (one_of(3) == 0).then(|| PaceConfig { good_rate: 500, bad_rate: 200, ..PaceConfig::default() });
-    let config = SessionConfig { path_mtu: Some(1472), lanes, pacing, ..SessionConfig::default() };
+    let config = SessionConfig { path_mtu: Some(1472), channels, pacing, ..SessionConfig::default() };
     let mut world = World::pair(seed, &path(1472, 0.0), &config, SUITE);
     world.connect();
     let id = world.sessions[0];
@@ -85,7 +85,7 @@ fn run(seed: u64) {
         for _ in 0..one_of(12) {
             let (end, lane) = (usize::try_from(one_of(2)).unwrap(), usize::try_from(one_of(2)).unwrap());
             let message = message(seed, end, lane, run.sent[end][lane]);
-            let sent = ends(&mut world, id, end).unwrap().send(lane, &message);
+            let sent = ends(&mut world, id, end).unwrap().send(on(u8::try_from(lane).unwrap()), &message);
             run.sent[end][lane] += u64::from(sent.is_ok());
         }
         let mut link = || {

@@ -7,7 +7,7 @@
 use crate::common;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address};
+use common::sessions::{SUITE, World, client_address, on};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::session::{ClientState, CloseReason, Event, SessionConfig, Suite};
@@ -44,8 +44,8 @@ fn tick(world: &mut World, number: u32, client: &[u8]) -> Vec<u32> {
     world.drain();
     world.run(16);
     let (mut came, mut buf) = (Vec::new(), [0; 200]);
-    while world.session().recv_datagram(&mut buf).is_ok() {}
-    while let Ok(100) = world.client().recv_datagram(&mut buf) {
+    while world.session().recv_datagram_into(&mut buf).is_ok() {}
+    while let Ok(100) = world.client().recv_datagram_into(&mut buf) {
         came.push(u32::from_le_bytes(buf[..4].try_into().unwrap()));
     }
     came
@@ -61,13 +61,13 @@ fn data_flows_both_ways_within_two_round_trips_and_a_tenth_of_a_second() {
         }
         world.rebind(0, elsewhere(77));
         let start = world.now;
-        world.session().send(0, b"to the new address").unwrap();
-        world.client().send(0, b"from the new address").unwrap();
+        world.session().send(on(0), b"to the new address").unwrap();
+        world.client().send(on(0), b"from the new address").unwrap();
         world.drain();
         let mut there = false;
         let both = |world: &mut World| {
-            there |= world.session().recv(0, &mut buf).is_ok();
-            there && world.client().recv(0, &mut buf).is_ok()
+            there |= world.session().recv_into(on(0), &mut buf).is_ok();
+            there && world.client().recv_into(on(0), &mut buf).is_ok()
         };
         assert!(world.run_until(5_000, both), "seed {seed}");
         let took = world.now.since(start);
@@ -103,16 +103,16 @@ fn round_trips_start_over_for_another_host_but_not_for_another_port() {
     for (to, keeps) in [(client_address(1, 9), true), (elsewhere(77), false)] {
         let mut world = connected(1, 0.0, &SessionConfig::default());
         for number in 0..60 {
-            world.session().send(0, &[1; 500]).unwrap();
+            world.session().send(on(0), &[1; 500]).unwrap();
             tick(&mut world, number, &[0; 50]);
         }
-        let [lane, session] = [world.session().lane_stats(0).unwrap().srtt, world.session().stats().rtt];
+        let [lane, session] = [world.session().kcp_stats(on(0)).unwrap().srtt, world.session().stats().rtt];
         assert!(lane >= RTT && session >= RTT, "{lane:?} {session:?}");
         world.rebind(0, to);
         world.client().send_datagram(b"here").unwrap();
         world.drain();
         assert!(world.run_until(1_000, |world| world.session().stats().moves == 1));
-        let lane = world.session().lane_stats(0).unwrap().srtt;
+        let lane = world.session().kcp_stats(on(0)).unwrap().srtt;
         assert_eq!((lane >= RTT, lane.is_zero()), (keeps, !keeps), "{lane:?}");
         for number in 0..60 {
             tick(&mut world, number, &[0; 50]);
@@ -132,17 +132,17 @@ fn data_in_flight_during_a_migration_arrives_once_and_in_order() {
             }
             let mut message = [0; 600];
             message[..4].copy_from_slice(&sent.to_le_bytes());
-            world.session().send(0, &message).unwrap();
+            world.session().send(on(0), &message).unwrap();
             sent += 1;
             world.drain();
             world.run(30);
-            while world.client().recv(0, &mut buf).is_ok() {
+            while world.client().recv_into(on(0), &mut buf).is_ok() {
                 assert_eq!(buf[..4], came.to_le_bytes(), "seed {seed}");
                 came += 1;
             }
         }
         let all = |world: &mut World| {
-            while world.client().recv(0, &mut buf).is_ok() {
+            while world.client().recv_into(on(0), &mut buf).is_ok() {
                 assert_eq!(buf[..4], came.to_le_bytes(), "seed {seed}");
                 came += 1;
             }
@@ -209,12 +209,15 @@ fn a_client_may_move_while_it_connects() {
         if suite == Suite::Checked {
             continue;
         }
-        world.client().send(0, b"hello").unwrap();
+        world.client().send(on(0), b"hello").unwrap();
         world.drain();
         let came = |world: &mut World| {
             let ids = world.sessions.clone();
             ids.into_iter().any(|id| {
-                world.server.session_mut(id).is_some_and(|session| session.recv(0, &mut buf) == Ok(5))
+                world
+                    .server
+                    .session_mut(id)
+                    .is_some_and(|session| session.recv_into(on(0), &mut buf) == Ok(5))
             })
         };
         assert!(world.run_until(9_000, came), "moved after {ms} ms");
@@ -228,19 +231,19 @@ fn a_client_may_move_while_keys_are_updated() {
         let mut world = connected(seed, 0.1, &config);
         let (mut came, mut buf) = (0u32, [0; 4]);
         for number in 0..300u32 {
-            world.client().send(0, &number.to_le_bytes()).unwrap();
+            world.client().send(on(0), &number.to_le_bytes()).unwrap();
             if number % 75 == 5 {
                 world.rebind(0, client_address(50 + u8::try_from(number / 75).unwrap(), 1));
             }
             world.drain();
             world.run(20);
-            while world.session().recv(0, &mut buf).is_ok() {
+            while world.session().recv_into(on(0), &mut buf).is_ok() {
                 assert_eq!(buf, came.to_le_bytes(), "seed {seed}");
                 came += 1;
             }
         }
         let all = |world: &mut World| {
-            while world.session().recv(0, &mut buf).is_ok() {
+            while world.session().recv_into(on(0), &mut buf).is_ok() {
                 came += 1;
             }
             came == 300

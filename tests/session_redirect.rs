@@ -161,7 +161,7 @@ fn a_redirect_without_a_token_is_counted_and_one_from_a_client_ends_the_session(
 #[expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 mod tokens {
     use super::*;
-    use common::sessions::server_address;
+    use common::sessions::{on, server_address};
     use common::tokens::{self, NOW, by_token, order, strict, verifier};
     use std::net::SocketAddr;
     use whitewater::session::token::{Order, PublicToken};
@@ -207,7 +207,7 @@ mod tokens {
         fn say(&mut self, world: &mut World) {
             let client = world.clients.first_mut().and_then(|client| client.session.connection_mut());
             if let Some(connection) = client.filter(|connection| connection.is_up()) {
-                connection.send(0, &self.said.to_le_bytes()).unwrap();
+                connection.send(on(0), &self.said.to_le_bytes()).unwrap();
                 self.said += 1;
                 world.drain();
             }
@@ -217,7 +217,7 @@ mod tokens {
             let Some(&id) = world.sessions.first() else { return };
             let Some(session) = world.server.session_mut(id) else { return };
             let mut buf = [0; 4];
-            while session.recv(0, &mut buf).is_ok() {
+            while session.recv_into(on(0), &mut buf).is_ok() {
                 self.heard.push(u32::from_le_bytes(buf));
             }
         }

@@ -3,12 +3,11 @@
 use crate::common;
 
 use common::ms;
-use common::sessions::{PSK, SUITE, World, client_config, server_address, server_config};
+use common::sessions::{PSK, SUITE, World, client_config, in_packets, on, server_address, server_config};
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{Deny, kind};
-use whitewater::kcp::Config;
-use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{ClientConfig, CloseReason, DenyReason, SessionConfig};
+use whitewater::{Channel, ChannelConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
@@ -75,22 +74,22 @@ fn a_forged_denial_of_the_secret_stops_no_client_that_the_server_answers() {
 
 #[test]
 fn ends_with_other_channels_are_told_at_once_what_differs() {
-    let lane = config().lanes[0];
-    let stream = Config { stream: true, ..lane };
-    let two = SessionConfig { lanes: vec![lane; 2], ..config() };
-    let ordered = SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..config() };
-    let unreliable = SessionConfig { channels: vec![ChannelConfig::unreliable()], ..config() };
-    let blocks = SessionConfig { channels: vec![ChannelConfig::blocks()], ..config() };
+    let with = |second: ChannelConfig| SessionConfig { channels: vec![on(0).into(), second], ..config() };
+    let bytes = |channel: Channel| with(channel.into());
+    let (ordered, typed) = (bytes(on(1)), with(Channel::<u16>::ordered(1).into()));
+    let longer = with(ChannelConfig { max_message: 2 << 20, ..on(1).config() });
     for (client, server, text) in [
-        (ordered.clone(), unreliable, "channel 1 is reliable and ordered here and unreliable there"),
+        (ordered.clone(), bytes(Channel::unreliable(1)), "channel 1 is ordered here and unreliable there"),
+        (bytes(Channel::stream(1)), ordered.clone(), "channel 1 is a stream here and ordered there"),
         (
-            SessionConfig { lanes: vec![stream], ..config() },
-            config(),
-            "channel 0 is a lane that is a stream here and a lane of messages there",
+            with(in_packets(on(1))),
+            ordered.clone(),
+            "channel 1 is ordered, in packets, here and ordered there",
         ),
-        (ordered, blocks, "channel 1 has other knobs here than there"),
-        (config(), two.clone(), "channel 1 is missing here and a lane of messages there"),
-        (two, config(), "channel 1 is a lane of messages here and missing there"),
+        (typed, ordered.clone(), "channel 1 has messages of another type here than there"),
+        (ordered.clone(), longer, "channel 1 has other knobs here than there"),
+        (config(), ordered.clone(), "channel 1 is missing here and ordered there"),
+        (ordered, config(), "channel 1 is ordered here and missing there"),
     ] {
         let mut world = World::new(1, &server_config(&server, SUITE));
         world.add(&path(0.0), &path(0.0), &client, client_config(SUITE));
@@ -109,7 +108,10 @@ fn a_client_without_the_secret_is_told_of_that_and_nothing_of_channels() {
     if SUITE.needs_psk() {
         let mut world = World::new(1, &server_config(&config(), SUITE));
         world.taps = true;
-        let other = SessionConfig { channels: vec![ChannelConfig::unreliable(); 64], ..config() };
+        let other = SessionConfig {
+            channels: (0..32).map(|number| Channel::<[u8]>::unreliable(number).config()).collect(),
+            ..config()
+        };
         let wrong = ClientConfig { psk: Some([8; 32]), ..client_config(SUITE) };
         world.add(&path(0.0), &path(0.0), &other, wrong);
         world.run(3_000);

@@ -7,7 +7,7 @@ use crate::common;
 use rand::Rng;
 
 use common::ms;
-use common::sessions::{SUITE, World};
+use common::sessions::{SUITE, World, on};
 use whitewater::kcp::Stats;
 use whitewater::session::{Event, SessionConfig};
 use whitewater_sim::{LinkConfig, SimRng};
@@ -51,7 +51,7 @@ fn run(seed: u64, link: &LinkConfig, beats: [Beat; 2], phase: u64, seconds: u64)
                 let mut message = [0; 64];
                 message[..8].copy_from_slice(&t.to_le_bytes());
                 let session = if end == 0 { world.client() } else { world.session() };
-                session.send(0, &message).unwrap();
+                session.send(on(0), &message).unwrap();
                 let number = (t - start) / gap + 1;
                 next[end] = start + number * gap + rng.next_u64() % (jitter + 1);
             }
@@ -61,7 +61,7 @@ fn run(seed: u64, link: &LinkConfig, beats: [Beat; 2], phase: u64, seconds: u64)
         let mut message = [0; 64];
         for end in 0..2 {
             let session = if end == 0 { world.client() } else { world.session() };
-            while session.recv(0, &mut message).is_ok() {
+            while session.recv_into(on(0), &mut message).is_ok() {
                 latencies.push(t + 1 - u64::from_le_bytes(message[..8].try_into().unwrap()));
             }
         }
@@ -72,8 +72,8 @@ fn run(seed: u64, link: &LinkConfig, beats: [Beat; 2], phase: u64, seconds: u64)
     Found {
         datagrams: [each(world.client().stats().sent, sent[0]), each(world.session().stats().sent, sent[1])],
         resends: [
-            resends(world.client().lane_stats(0).unwrap()),
-            resends(world.session().lane_stats(0).unwrap()),
+            resends(world.client().kcp_stats(on(0)).unwrap()),
+            resends(world.session().kcp_stats(on(0)).unwrap()),
         ],
         latencies,
     }
@@ -137,17 +137,17 @@ fn a_close_does_not_hold_back_a_waiting_acknowledgement() {
     let mut message = [0; 64];
     let messages = 400;
     for number in 0..messages {
-        world.session().send(0, &message).unwrap();
+        world.session().send(on(0), &message).unwrap();
         world.drain();
         world.run(5);
-        world.client().send(0, &message).unwrap();
+        world.client().send(on(0), &message).unwrap();
         world.drain();
         world.run(3);
-        world.client().recv(0, &mut message).unwrap();
-        world.session().recv(0, &mut message).unwrap(); // which acknowledges everything the server has sent
+        world.client().recv_into(on(0), &mut message).unwrap();
+        world.session().recv_into(on(0), &mut message).unwrap(); // which acknowledges all that the server has sent
         world.run(if number + 1 < messages { 25 } else { 0 });
     }
-    let before = world.session().lane_stats(0).unwrap();
+    let before = world.session().kcp_stats(on(0)).unwrap();
     assert_eq!((before.in_flight, before.resends_timeout), (0, 0));
     let (now, id) = (world.now, world.sessions[0]);
     world.server.close(now, id, 7);

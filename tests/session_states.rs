@@ -6,7 +6,7 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
-use common::sessions::{SUITE, client_address, client_config, random, server_address, server_config};
+use common::sessions::{SUITE, client_address, client_config, on, random, server_address, server_config};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
@@ -408,11 +408,11 @@ fn an_expired_cookie_is_replaced() {
 fn data_before_the_accept_waits_and_arrives_after_it() {
     let mut duo = Duo::up(|kind, number| kind == kind::DATA && number < 3);
     let id = duo.session.unwrap();
-    duo.server.session_mut(id).unwrap().send(0, b"early").unwrap();
+    duo.server.session_mut(id).unwrap().send(on(0), b"early").unwrap();
     duo.run(1_000);
     let mut room = [0; 10];
-    assert_eq!(duo.client.connection_mut().unwrap().recv(0, &mut room), Ok(5));
-    // A client without a session ignores DATA.
+    assert_eq!(duo.client.connection_mut().unwrap().recv_into(on(0), &mut room), Ok(5));
+    // To a client that has no session yet DATA is nothing.
     let (_, data) = duo.of(kind::DATA, false).remove(0);
     let mut young = Duo::new(|kind, _| kind == kind::ACCEPT);
     young.run(5);

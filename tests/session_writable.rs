@@ -6,17 +6,22 @@ use crate::common;
 use crate::common::configs;
 
 use common::ms;
-use common::sessions::{SUITE, World};
-use whitewater::kcp::{self, Config};
-use whitewater::session::{Event, SessionConfig};
+use common::sessions::{SUITE, World, client_config, in_packets, on, server_config};
+use whitewater::kcp::Config;
+use whitewater::session::{Event, SendError, ServerConfig, SessionConfig, SessionId};
+use whitewater::{Channel, ChannelConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
-const LANE: usize = 0;
+const STREAM: Channel = Channel::stream(0);
 
-fn world(seed: u64, lane: Config) -> World {
-    let session = SessionConfig { lanes: vec![lane], ..SessionConfig::default() };
+fn world(seed: u64, channel: Channel, kcp: Config) -> World {
+    let channels = vec![ChannelConfig { kcp, ..channel.config() }];
+    over(seed, &SessionConfig { channels, ..SessionConfig::default() })
+}
+
+fn over(seed: u64, session: &SessionConfig) -> World {
     let link = LinkConfig { loss: Loss::Random(0.1), ..LinkConfig::with_rtt(ms(50)) };
-    let mut world = World::pair(seed, &link, &session, SUITE);
+    let mut world = World::pair(seed, &link, session, SUITE);
     world.connect();
     world
 }
@@ -30,21 +35,20 @@ fn told(world: &World, is_client: bool) -> usize {
 }
 
 #[test]
-fn a_full_lane_reports_when_it_has_room_again_at_either_end() {
+fn a_channel_that_was_full_says_when_it_has_room_at_either_end() {
     for seed in 1..=10 {
         for is_client in [false, true] {
-            let mut world = world(seed, Config { snd_queue: 16, snd_wnd: 8, ..configs::turbo() });
+            let mut world = world(seed, on(0), Config { snd_queue: 16, snd_wnd: 8, ..configs::turbo() });
             let mut sent = 0u32;
             for turn in 0..10 {
-                let lane = if is_client { world.client() } else { world.session() };
+                let end = if is_client { world.client() } else { world.session() };
                 let full = loop {
-                    match lane.send(LANE, &sent.to_le_bytes()) {
-                        Ok(_) => sent += 1,
+                    match end.send(on(0), &sent.to_le_bytes()) {
+                        Ok(()) => sent += 1,
                         Err(error) => break error,
                     }
                 };
-                let queue_full = kcp::SendError::Full { segments: 16, bytes: 64 };
-                assert_eq!(full, queue_full.into(), "seed {seed}");
+                assert_eq!(full, SendError::Full { channel: 0 }, "seed {seed}");
                 world.drain();
                 assert!(
                     world.run_until(5_000, |world| told(world, is_client) > turn),
@@ -61,19 +65,20 @@ fn a_full_lane_reports_when_it_has_room_again_at_either_end() {
 #[test]
 fn delivery_is_reported_once_everything_has_arrived_and_the_end_comes_last() {
     for seed in 1..=10 {
-        let mut world = world(seed, Config { stream: true, ..configs::turbo() });
+        let mut world = world(seed, STREAM, configs::turbo());
         let client = world.client();
-        client.send(LANE, &[7; 20_000]).unwrap();
-        client.send_end(LANE).unwrap();
-        assert!(!client.is_delivered(LANE) && client.send_end(9).is_err());
-        assert!(client.is_delivered(9), "nothing is in flight on a lane that does not exist");
+        client.send(STREAM, &[7; 20_000]).unwrap();
+        client.send_end(STREAM).unwrap();
+        let missing = Channel::stream(9);
+        assert!(!client.is_delivered(STREAM) && client.send_end(missing).is_err());
+        assert!(client.is_delivered(missing), "of a channel that is not there nothing is under way");
         world.drain();
         assert!(world.run_until(10_000, |world| told(world, true) == 1), "seed {seed}");
-        assert!(world.client().is_delivered(LANE));
-        let (mut buf, mut received, lane) = ([0; 2000], 0, world.session());
+        assert!(world.client().is_delivered(STREAM));
+        let (mut buf, mut received, server) = ([0; 2000], 0, world.session());
         let end = loop {
-            match lane.recv(LANE, &mut buf).unwrap() {
-                0 => break lane.recv(LANE, &mut buf),
+            match server.recv_into(STREAM, &mut buf).unwrap() {
+                0 => break server.recv_into(STREAM, &mut buf),
                 len => received += len,
             }
         };
@@ -86,11 +91,115 @@ fn a_session_out_of_memory_reports_when_it_has_room_again() {
     let session = SessionConfig { send_memory: 20_000, ..SessionConfig::default() };
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(50)), &session, SUITE);
     world.connect();
-    while world.client().send(LANE, &[1; 1000]).is_ok() {}
+    while world.client().send(on(0), &[1; 1000]).is_ok() {}
     world.drain();
     assert!(world.run_until(1_000, |world| told(world, true) == 1), "not told");
-    assert!(world.client().send(LANE, &[1; 9000]).is_ok(), "half of it at least");
+    assert!(world.client().send(on(0), &[1; 9000]).is_ok(), "half of it at least");
     world.drain();
     world.run(2_000);
     assert_eq!(told(&world, true), 1, "nobody waits");
+}
+
+#[test]
+fn a_channel_in_packets_that_was_full_says_once_when_half_of_it_is_free() {
+    let channels = vec![in_packets(on(0))];
+    let session = SessionConfig { channels, ..SessionConfig::default() };
+    for seed in 1..=10 {
+        let mut world = over(seed, &session);
+        let mut sent = 0;
+        while world.client().send(on(0), &[1; 10]).is_ok() {
+            sent += 1;
+        }
+        assert_eq!(sent, 256, "seed {seed}");
+        world.drain();
+        assert!(world.run_until(5_000, |world| told(world, true) == 1), "seed {seed}: not told");
+        assert!((0..128).all(|_| world.client().send(on(0), &[1; 10]).is_ok()), "seed {seed}");
+        world.drain();
+        world.run(5_000);
+        assert_eq!(told(&world, true), 1, "seed {seed}: nobody waits");
+    }
+}
+
+/// What waits behind a long message, and finds no room: who asks again each time it is told would else ask for ever.
+#[test]
+fn who_found_no_room_behind_a_long_message_is_told_once_when_there_is_some() {
+    for channel in [on(0).config(), in_packets(on(0))] {
+        for seed in 1..=5 {
+            let mut world =
+                over(seed, &SessionConfig { channels: vec![channel], ..SessionConfig::default() });
+            world.client().send(on(0), &vec![1; 1 << 20]).unwrap();
+            for turn in 1.. {
+                let mut sent = 0;
+                while world.client().send(on(0), &[2; 3000]).is_ok() {
+                    sent += 1;
+                }
+                assert!(sent > 0, "seed {seed}, {turn}: told that there is room and there is none");
+                world.drain();
+                let mut buf = vec![0; 1 << 20];
+                let read = |world: &mut World| {
+                    while world.session().recv_into(on(0), &mut buf).is_ok() {}
+                    told(world, true) >= turn
+                };
+                assert!(world.run_until(10_000, read), "seed {seed}, {turn}: not told");
+                if turn == 5 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A server whose memory another session has taken.
+#[test]
+fn who_found_no_memory_is_told_when_there_is_some() {
+    let kcp = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 1 << 20, ..configs::turbo() };
+    let channels = vec![ChannelConfig { kcp, ..on(0).config() }, on(1).config(), in_packets(on(2))];
+    let session = SessionConfig { channels, send_memory: 1 << 22, ..SessionConfig::default() };
+    for (channel, len) in [(on(1), 1000), (on(1), 100_000), (on(2), 100), (on(2), 100_000)] {
+        let name = format!("{len} bytes on {channel:?}");
+        let config = ServerConfig { memory: 1 << 20, ..server_config(&session, SUITE) };
+        let mut world = World::new(1, &config);
+        let link = LinkConfig::with_rtt(ms(50));
+        let clients = [(); 2].map(|()| world.add(&link, &link, &session, client_config(SUITE)));
+        assert!(world.run_until(5_000, |world| world.sessions.len() == 2));
+        world.run(500);
+        let of = |world: &World, client| {
+            let is = |id: &&SessionId| world.server.session(**id).unwrap().peer() == world.address(client);
+            *world.sessions.iter().find(is).unwrap()
+        };
+        let [greedy, poor] = clients.map(|client| of(&world, client));
+        world.clients[0].frozen = true;
+        let mut count = 0;
+        while world.server.session_mut(greedy).unwrap().send(on(0), &[1; 1000]).is_ok() {
+            count += 1;
+            world.drain();
+        }
+        assert!(count > 500, "{name}: {count}");
+        world.run(1_000);
+        let end = world.server.session_mut(poor).unwrap();
+        while end.send(channel, &vec![2; len]).is_ok() {}
+        assert_eq!(
+            end.send(channel, &vec![2; len]),
+            Err(SendError::Full { channel: channel.number() }),
+            "{name}"
+        );
+        world.drain();
+        let told = |world: &World| {
+            world.events.iter().filter(|(_, id, event)| *id == poor && *event == Event::Writable).count()
+        };
+        let before = told(&world);
+        world.clients[0].frozen = false;
+        let is_told = |world: &mut World| {
+            for client in &mut world.clients {
+                let client = client.session.connection_mut().unwrap();
+                while (0..3).any(|number| client.recv(on(number)).is_some()) {}
+            }
+            told(world) > before
+        };
+        assert!(world.run_until(10_000, is_told), "{name}: not told");
+        assert!(
+            world.server.session_mut(poor).unwrap().send(channel, &vec![2; len]).is_ok(),
+            "{name}: told, and no room"
+        );
+    }
 }

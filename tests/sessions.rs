@@ -18,11 +18,12 @@ mod session_events;
 #[cfg(test)]
 mod session_exchange;
 mod session_fairness;
+mod session_greedy;
 mod session_handshake;
 mod session_in_place;
 mod session_knobs;
-mod session_lanes;
 mod session_lessons;
+mod session_long;
 mod session_loss;
 mod session_memory;
 mod session_mtu;

@@ -8,7 +8,7 @@ use crate::common;
 use crate::common::configs;
 use crate::common::machine::Whole as _;
 
-use common::sessions::{SUITE, client_config, random, server_config};
+use common::sessions::{SUITE, client_config, on, random, server_config};
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
@@ -16,8 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Conv};
 use whitewater::machine::Machine as _;
-use whitewater::net::{Clock, Incoming, Server, ServerThreads, ThreadConfig};
-use whitewater::session::{self, Blob, ServerConfig, SessionConfig, SessionId};
+use whitewater::net::{Clock, Server, ServerThreads, ThreadConfig};
+use whitewater::session::{self, ServerConfig, SessionConfig, SessionId};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -57,12 +57,12 @@ impl Client {
     }
 
     fn say(&mut self, message: &[u8]) {
-        self.session.connection_mut().unwrap().send(0, message).unwrap();
+        self.session.connection_mut().unwrap().send(on(0), message).unwrap();
     }
 
     fn heard(&mut self) -> Option<Vec<u8>> {
         let mut buf = [0; 100];
-        let len = self.session.connection_mut()?.recv(0, &mut buf).ok()?;
+        let len = self.session.connection_mut()?.recv_into(on(0), &mut buf).ok()?;
         Some(buf[..len].to_vec())
     }
 }
@@ -73,9 +73,10 @@ fn serve(server: &mut ServerThreads, clients: &mut [Client], mut is_done: impl F
     while !is_done(clients) {
         assert!(start.elapsed() < PATIENCE, "it takes too long");
         clients.iter_mut().for_each(Client::pump);
-        while let Some((id, incoming)) = server.recv(Duration::from_millis(1)) {
-            if let Incoming::Message { lane, bytes } = incoming {
-                server.send(id, lane, &[&bytes[..], &[id.shard()]].concat()).unwrap();
+        server.poll(Some(Duration::from_millis(1)));
+        while let Some((id, _)) = server.poll_event() {
+            while let Some(question) = server.recv(id, on(0)) {
+                server.send(id, on(0), &[&question[..], &[id.shard()]].concat()).unwrap();
             }
         }
     }
@@ -96,7 +97,7 @@ fn strays(server: &mut ServerThreads) -> u64 {
     let (tell, told) = channel();
     for shard in 0..server.shards() {
         let tell = tell.clone();
-        server.run(shard, move |server| tell.send(server.socket_traffic().handed_on).unwrap()).unwrap();
+        assert!(server.run(shard, move |server| tell.send(server.socket_traffic().handed_on).unwrap()));
     }
     (0..server.shards()).map(|_| told.recv().unwrap()).sum()
 }
@@ -120,8 +121,7 @@ fn ask(server: &mut ServerThreads, clients: &mut [Client], question: &[u8]) -> V
 
 #[test]
 fn clients_are_spread_over_the_shards_and_keep_theirs_when_they_migrate() {
-    let mut server =
-        ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
+    let mut server = ServerThreads::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     let mut clients: Vec<_> = (0..32).map(|seed| Client::new(seed, server.local_addr())).collect();
     serve(&mut server, &mut clients, |clients| {
         clients
@@ -141,8 +141,7 @@ fn clients_are_spread_over_the_shards_and_keep_theirs_when_they_migrate() {
 
 #[test]
 fn a_request_to_a_sleeping_thread_wakes_it() {
-    let mut server =
-        ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
+    let mut server = ServerThreads::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     thread::sleep(Duration::from_millis(20));
     // A lost wake-up is noticed after 100 ms: if all were lost, four per request, this would take longer than
     // the timeout.
@@ -156,14 +155,14 @@ fn a_request_to_a_sleeping_thread_wakes_it() {
 
 #[test]
 fn a_session_and_each_of_its_datagrams_name_their_shard() {
-    let mut server =
-        ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 2, &ThreadConfig::default()).unwrap();
+    let mut server = ServerThreads::bind("127.0.0.1:0", &config(), 2, &ThreadConfig::default()).unwrap();
     let mut client = Client::new(1, server.local_addr());
     let start = Instant::now();
     let id: SessionId = loop {
         assert!(start.elapsed() < PATIENCE);
         client.pump();
-        if let Some((id, _)) = server.recv(Duration::from_millis(1)) {
+        server.poll(Some(Duration::from_millis(1)));
+        if let Some((id, _)) = server.poll_event() {
             break id;
         }
     };
@@ -177,9 +176,9 @@ fn a_session_and_each_of_its_datagrams_name_their_shard() {
 #[test]
 fn there_are_1_to_64_shards() {
     for count in [0, 65] {
-        assert!(Server::<Blob>::bind_shards("127.0.0.1:0", &config(), count).is_err(), "{count}");
+        assert!(Server::bind_shards("127.0.0.1:0", &config(), count).is_err(), "{count}");
     }
-    let one = Server::<Blob>::bind_shards("127.0.0.1:0", &config(), 1).unwrap();
+    let one = Server::bind_shards("127.0.0.1:0", &config(), 1).unwrap();
     assert!(UdpSocket::bind(one[0].local_addr().unwrap()).is_err(), "a single one has its port for itself");
 }
 

@@ -16,13 +16,14 @@ use std::env;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use whitewater::Channel;
 use whitewater::kcp::{self, Conv};
 use whitewater::net::{Client, Server, SocketBuffers, SocketStats};
 use whitewater::session::{ClientConfig, ClientState, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-const LANE: usize = 0;
+const CHAT: Channel = Channel::ordered(0);
 
 /// Runs the test in its own network, which only has a loopback.
 fn in_own_network(test: &str, body: impl FnOnce()) {
@@ -86,7 +87,7 @@ impl Ends {
             while self.server.poll_event().is_some() {}
             let ids: Vec<_> = self.server.ids().collect();
             for id in ids {
-                while let Ok(len) = self.server.recv(id, LANE, &mut buf) {
+                while let Ok(len) = self.server.recv_into(id, CHAT, &mut buf) {
                     self.got.extend(buf.iter().take(len));
                 }
             }
@@ -106,8 +107,8 @@ fn datagrams_too_long_for_an_interface_are_lost_until_it_is_wide_again() {
         let mut ends = Ends::up("127.0.0.1:0", loopback());
         ends.until(|ends| ends.client.state() == ClientState::Up);
         ip("link set lo mtu 1000");
-        ends.client.send(LANE, &[7; 1100]).unwrap();
-        // Without `batch` fragments are allowed, and it goes out in two.
+        ends.client.send(CHAT, &[7; 1100]).unwrap();
+        // Without `batch` nothing forbids fragments, and it goes in two.
         if cfg!(feature = "batch") {
             ends.until(|ends| ends.client.socket_stats().too_long >= 2);
             assert!(ends.got.is_empty());
@@ -132,7 +133,7 @@ fn datagrams_wait_for_room_in_a_full_send_buffer_and_are_counted() {
         let mut rest = data.chunks(1000).peekable();
         ends.until(|ends| {
             while let Some(chunk) = rest.peek()
-                && ends.client.send(LANE, chunk).is_ok()
+                && ends.client.send(CHAT, chunk).is_ok()
             {
                 rest.next();
             }

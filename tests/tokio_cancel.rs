@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common::configs;
+use crate::common::sessions::{in_packets, on};
 use std::future::Future as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::pin::pin;
@@ -13,16 +14,17 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
-use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig};
+use whitewater::session::{ClientConfig, CloseReason, ServerConfig, SessionConfig};
+use whitewater::{Channel, ChannelConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// All ends of one host come at once.
 const MANY: u32 = 60;
-const LANE: usize = 0;
+const STREAM: Channel = Channel::stream(0);
+const PACKED: Channel = on(1);
 
 /// Retries the future that `begin` returns, polling each once and dropping it unless it is ready.
 async fn persist<T>(mut begin: impl AsyncFnMut() -> T) -> T {
@@ -36,8 +38,9 @@ async fn persist<T>(mut begin: impl AsyncFnMut() -> T) -> T {
 }
 
 fn config() -> SessionConfig {
-    let lanes = vec![Config { stream: true, ..configs::turbo() }];
-    SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+    let stream = ChannelConfig { kcp: configs::turbo(), ..STREAM.config() };
+    let packed = ChannelConfig { send_buffer: 4, ..in_packets(PACKED) };
+    SessionConfig { channels: vec![stream, packed], ..SessionConfig::default() }
 }
 
 fn server() -> Server {
@@ -122,23 +125,24 @@ async fn cancelled_receives_lose_and_duplicate_nothing() {
     let send = async {
         for number in 0u32..300 {
             client.send_datagram(&number.to_le_bytes()).unwrap();
-            while client.send_message(0, Blob(number.to_le_bytes().to_vec())).is_err() {
-                tokio::time::sleep(Duration::from_millis(1)).await; // no room
+            // There is room for few, so that it has to wait.
+            persist(async || client.send(PACKED, &number.to_le_bytes()).await).await.unwrap();
+            if number % 8 == 0 {
+                tokio::time::sleep(Duration::from_micros(100)).await;
             }
-            tokio::time::sleep(Duration::from_micros(100)).await;
         }
     };
     let messages = async {
         for number in 0u32..300 {
-            let message = persist(async || session.recv_message(0).await).await.unwrap();
-            assert_eq!(message, Received::Message(Blob(number.to_le_bytes().to_vec())));
+            let message = persist(async || session.recv(PACKED).await).await.unwrap();
+            assert_eq!(message[..], number.to_le_bytes());
         }
     };
     let datagrams = async {
         let mut buf = [0; 100];
         for number in 0u32..300 {
-            // On loopback a reader that is fast enough loses none.
-            assert_eq!(persist(async || session.recv_datagram(&mut buf).await).await.unwrap(), 4);
+            // A reader that is quick enough loses none on loopback.
+            assert_eq!(persist(async || session.recv_datagram_into(&mut buf).await).await.unwrap(), 4);
             assert_eq!(buf[..4], number.to_le_bytes());
         }
     };
@@ -168,7 +172,7 @@ async fn a_cancelled_shutdown_ends_the_stream_once_and_after_all_its_data() {
     let data: Vec<u8> = (0..300_000u32).map(|at| (at * 31 + at / 251).to_le_bytes()[0]).collect();
     let server = server();
     let (client, session) = tokio::join!(connect(server.local_addr()), server.accept());
-    let (mut to, mut from) = (client.lane(LANE), session.unwrap().lane(LANE));
+    let (mut to, mut from) = (client.stream(STREAM), session.unwrap().stream(STREAM));
     let write = async {
         to.write_all(&data).await.unwrap();
         loop {
@@ -228,7 +232,7 @@ async fn a_cancelled_connect_leaves_no_socket() {
         };
         tokio::select! {
             biased;
-            _ = Client::over::<Blob>(socket, nobody, &config) => unreachable!("nobody answers"),
+            _ = Client::over(socket, nobody, &config) => unreachable!("nobody answers"),
             () = wait => {}
         }
         let again = async {
@@ -260,21 +264,21 @@ async fn garbage_from_everywhere_does_not_stop_a_server_from_serving() {
     });
     let echo = async {
         let session = server.accept().await.unwrap();
-        let mut lane = session.lane(LANE);
+        let mut stream = session.stream(STREAM);
         let mut buf = [0; 8];
-        while lane.read_exact(&mut buf).await.is_ok() {
-            lane.write_all(&buf).await.unwrap();
+        while stream.read_exact(&mut buf).await.is_ok() {
+            stream.write_all(&buf).await.unwrap();
         }
     };
     let ask = async {
         let client = connect(to).await;
-        let (mut lane, mut buf) = (client.lane(LANE), [0; 8]);
+        let (mut stream, mut buf) = (client.stream(STREAM), [0; 8]);
         for round in 0u64..50 {
-            lane.write_all(&round.to_le_bytes()).await.unwrap();
-            lane.read_exact(&mut buf).await.unwrap();
+            stream.write_all(&round.to_le_bytes()).await.unwrap();
+            stream.read_exact(&mut buf).await.unwrap();
             assert_eq!(buf, round.to_le_bytes());
         }
-        lane.shutdown().await.unwrap();
+        stream.shutdown().await.unwrap();
     };
     timeout(PATIENCE, async { tokio::join!(echo, ask) }).await.unwrap();
     tokio::task::spawn_blocking(|| noise.join().unwrap()).await.unwrap();

@@ -4,15 +4,19 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 use crate::common::configs;
+use crate::common::rogue::{Rogue, open_server};
 use std::time::Duration;
-use whitewater::Time;
+use whitewater::channel::{Carrier, ChannelConfig, Channels, ChannelsConfig};
 use whitewater::inside::code::Encoder;
+use whitewater::inside::session::wire::{Frame, Frames};
 use whitewater::kcp::wire::{Segment, segments};
 use whitewater::kcp::{Config, Conv, Kcp, Sn};
 use whitewater::machine::DatagramQueue;
-use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received};
-use whitewater::message::{BitsError, Message, Serialize, Stream};
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter, shape};
 use whitewater::packet::{Endpoint, PacketConfig, Seq16};
+use whitewater::session::{ServerConfig, SessionConfig};
+use whitewater::{Channel, Message, Time};
 
 const DOCUMENT: &str = include_str!("../docs/WIRE.md");
 const CONV: Conv = Conv(0x1122_3344);
@@ -223,18 +227,69 @@ fn hex_of(line: &str) -> Vec<u8> {
 
 #[test]
 fn messages_are_packed_as_documented() {
-    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
+    const FIRST: Channel<Game> = Channel::ordered(0);
+    const SECOND: Channel<Game> = Channel::sequenced(1);
+    let channels = vec![ChannelConfig { carrier: Carrier::Packets, ..FIRST.config() }, SECOND.into()];
     let config = ChannelsConfig { channels, ..ChannelsConfig::default() };
     let [mut alice, mut bob] = [(); 2].map(|()| Channels::new(&config).unwrap());
     let (at, expiry) = (Time::ZERO, Duration::from_secs(1));
-    alice.send_expiring(0, at, Game::Chat("hi".to_owned()), Some(expiry)).unwrap();
-    alice.send(1, at, Game::Position(5, 1000)).unwrap();
+    alice.send_expiring(at, FIRST, &Game::Chat("hi".to_owned()), Some(expiry)).unwrap();
+    alice.send(at, SECOND, &Game::Position(5, 1000)).unwrap();
     assert_eq!(alice.write(at, Duration::ZERO).unwrap(), datagrams("messages").concat());
     alice.on_sent(at, Seq16(0));
     assert_eq!(alice.write(at + expiry, Duration::ZERO).unwrap(), datagrams("expired").concat());
     bob.read(&datagrams("messages").concat()).unwrap();
-    assert_eq!(bob.recv(0), Some(Received::Message(Game::Chat("hi".to_owned()))));
-    assert_eq!(bob.recv(1), Some(Received::Message(Game::Position(5, 1000))));
+    assert_eq!(bob.recv(FIRST), Some(Game::Chat("hi".to_owned())));
+    assert_eq!(bob.recv(SECOND), Some(Game::Position(5, 1000)));
+}
+
+#[test]
+fn bytes_are_packed_as_documented_and_what_comes_by_kcp_has_its_place() {
+    const FIRST: Channel = Channel::ordered(0);
+    const SECOND: Channel = Channel::sequenced(1);
+    let channels = vec![ChannelConfig { carrier: Carrier::Packets, ..FIRST.config() }, SECOND.into()];
+    let config = ChannelsConfig { channels, ..ChannelsConfig::default() };
+    let [mut alice, mut bob, mut carol] = [(); 3].map(|()| Channels::new(&config).unwrap());
+    alice.send(Time::ZERO, FIRST, b"hi").unwrap();
+    alice.send(Time::ZERO, SECOND, b"hi").unwrap();
+    assert_eq!(alice.write(Time::ZERO, Duration::ZERO).unwrap(), datagrams("bytes").concat());
+    bob.read(&datagrams("bytes").concat()).unwrap();
+    assert_eq!(
+        (bob.recv(FIRST).as_deref(), bob.recv(SECOND).as_deref()),
+        (Some(&b"hi"[..]), Some(&b"hi"[..]))
+    );
+    carol.read(&datagrams("beside").concat()).unwrap();
+    assert_eq!(carol.recv(FIRST), None, "what comes by KCP is not here");
+    assert_eq!(carol.recv(FIRST).as_deref(), Some(&b"hi"[..]));
+}
+
+/// What a session sends of a message too long for a packet, and of one behind it.
+#[test]
+fn a_session_sends_what_comes_by_kcp_as_documented() {
+    const FIRST: Channel = Channel::ordered(0);
+    const SECOND: Channel = Channel::sequenced(1);
+    let channels = vec![ChannelConfig { carrier: Carrier::Packets, ..FIRST.config() }, SECOND.into()];
+    let session = SessionConfig { channels, ..SessionConfig::default() };
+    let mut server = open_server(ServerConfig::insecure(session));
+    Rogue::connect(&mut server, 1).unwrap();
+    server.strangers.clear();
+    server.session().send(FIRST, &[7; 1200]).unwrap();
+    server.session().send(FIRST, b"hi").unwrap();
+    server.drain();
+    let (mut packed, mut data) = (Vec::new(), Vec::new());
+    for (_, datagram) in &server.strangers {
+        for frame in Frames::parse(&datagram[9..datagram.len() - 4]).unwrap() {
+            match frame {
+                Frame::Packed(content) => packed.push(content.to_vec()),
+                Frame::Kcp(content) => {
+                    data.extend(segments(content).map(|segment| segment.unwrap().data.len()));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(packed, datagrams("beside"));
+    assert_eq!(data.iter().sum::<usize>(), 1200, "{data:?}");
 }
 
 #[derive(Debug, PartialEq)]
@@ -243,27 +298,28 @@ enum Game {
     Chat(String),
 }
 
-impl Serialize for Game {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+impl Message for Game {
+    const SHAPE: u64 = shape("Game", &[]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
         match self {
             Self::Position(x, y) => {
-                stream.int(x, 0..=1023)?;
-                stream.int(y, 0..=1023)
+                to.kind(0, 2)?;
+                to.int(*x, 0..=1023)?;
+                to.int(*y, 0..=1023)
             }
-            Self::Chat(text) => stream.string(text, 200),
+            Self::Chat(text) => {
+                to.kind(1, 2)?;
+                to.string(text, 200)
+            }
         }
     }
-}
 
-impl Message for Game {
-    const KINDS: u32 = 2;
-
-    fn kind(&self) -> u32 {
-        u32::from(matches!(self, Self::Chat(_)))
-    }
-
-    fn blank(kind: u32) -> Option<Self> {
-        [Self::Position(0, 0), Self::Chat(String::new())].into_iter().nth(usize::try_from(kind).ok()?)
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(match from.kind(2)? {
+            0 => Self::Position(from.int(0..=1023)?, from.int(0..=1023)?),
+            _ => Self::Chat(from.string(200)?),
+        })
     }
 }
 

@@ -70,7 +70,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_EVENT_READABLE 3
 
 /*
- A lane that was full has room again.
+ A channel that was full has room again.
  */
 #define WW_EVENT_WRITABLE 4
 
@@ -142,27 +142,42 @@ typedef struct IKCPCB ikcpcb;
 /*
  All messages, in order.
  */
-#define WW_CHANNEL_RELIABLE_ORDERED 0
+#define WW_CHANNEL_ORDERED 0
 
 /*
  All messages, as they come.
  */
-#define WW_CHANNEL_RELIABLE_UNORDERED 1
+#define WW_CHANNEL_UNORDERED 1
 
 /*
- What arrives, as it comes.
+ The newest of the messages that arrive.
  */
-#define WW_CHANNEL_UNRELIABLE 2
+#define WW_CHANNEL_SEQUENCED 2
 
 /*
- The newest of what arrives.
+ The messages that arrive, as they come.
  */
-#define WW_CHANNEL_UNRELIABLE_SEQUENCED 3
+#define WW_CHANNEL_UNRELIABLE 3
 
 /*
- All messages in order, and blocks of up to 256 KiB.
+ All bytes in order, without bounds between messages.
  */
-#define WW_CHANNEL_BLOCKS 4
+#define WW_CHANNEL_STREAM 4
+
+/*
+ KCP for ordered channels and streams, packets for all others.
+ */
+#define WW_CARRIER_DEFAULT 0
+
+/*
+ KCP: a message leaves at once; for ordered channels and streams.
+ */
+#define WW_CARRIER_KCP 1
+
+/*
+ Packets, which many small messages share; for all but streams.
+ */
+#define WW_CARRIER_PACKETS 2
 
 /*
  The client's end of a session.
@@ -324,8 +339,26 @@ typedef struct IKCPCB {
 } IKCPCB;
 
 /*
- How a client connects or a server serves. All zero is a session of one lane that is not encrypted: for local networks and tests. What is
- zero is as the library has it.
+ A channel of a session. What is zero is as the library has it.
+ */
+typedef struct ww_channel {
+  /*
+   How its messages arrive, one of `WW_CHANNEL_..`.
+   */
+  uint8_t kind;
+  /*
+   What carries it, one of `WW_CARRIER_..`.
+   */
+  uint8_t carrier;
+  /*
+   Longest message, bytes, up to 2^26 (64 MiB); 0: 1 MiB. Messages that are not reliable have to fit into a datagram as well.
+   */
+  uint32_t max_message;
+} ww_channel;
+
+/*
+ How a client connects or a server serves. All zero is a session of one ordered channel that is not encrypted: for local networks and tests.
+ What is zero is as the library has it.
  */
 typedef struct ww_options {
   /*
@@ -336,10 +369,6 @@ typedef struct ww_options {
    How sessions are protected, one of `WW_SUITE_..`: the same at both ends.
    */
   uint16_t suite;
-  /*
-   Reliable lanes, up to 16.
-   */
-  uint8_t lanes;
   /*
    At a server: sessions at a time, up to 16,384.
    */
@@ -353,11 +382,11 @@ typedef struct ww_options {
    */
   uint32_t keepalive_ms;
   /*
-   The channels, each one of `WW_CHANNEL_..`, the same at both ends.
+   The channels by their numbers from 0, the most urgent first, the same at both ends; or null: one, `WW_CHANNEL_ORDERED`.
    */
-  const uint8_t *channels;
+  const struct ww_channel *channels;
   /*
-   How many they are, up to 64.
+   How many they are, up to 32.
    */
   size_t channel_count;
   /*
@@ -582,14 +611,21 @@ struct ww_client *ww_client_connect(const char *address,
                                     int32_t *error);
 
 /*
- Queues a message on a reliable lane: its length; `WW_AGAIN`: as much waits as may.
+ Queues a message on a channel: 0; `WW_AGAIN`: as much waits as may, `WW_TOO_LONG`: it is longer than `max_message` of the channel, or than a
+ datagram on a channel that is not reliable.
  */
-int32_t ww_client_send(struct ww_client *client, size_t lane, const uint8_t *message, size_t len);
+int32_t ww_client_send(struct ww_client *client,
+                       uint32_t channel,
+                       const uint8_t *message,
+                       size_t len);
 
 /*
- Takes the next message of a lane: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
+ Takes the next message of a channel: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
  */
-int32_t ww_client_recv(struct ww_client *client, size_t lane, uint8_t *buffer, size_t size);
+int32_t ww_client_recv(struct ww_client *client,
+                       uint32_t channel,
+                       uint8_t *buffer,
+                       size_t size);
 
 /*
  Queues an unreliable datagram: 0.
@@ -600,21 +636,6 @@ int32_t ww_client_send_datagram(struct ww_client *client, const uint8_t *datagra
  Takes the next unreliable datagram: its length.
  */
 int32_t ww_client_recv_datagram(struct ww_client *client, uint8_t *buffer, size_t size);
-
-/*
- Stores a message of a channel, 1024 bytes at most: 0.
- */
-int32_t ww_client_send_message(struct ww_client *client, size_t channel, const uint8_t *message, size_t len);
-
-/*
- Stores a block of a channel: 0; `WW_AGAIN`: another one is under way.
- */
-int32_t ww_client_send_block(struct ww_client *client, size_t channel, const uint8_t *block, size_t len);
-
-/*
- Takes the next message or block of a channel: its length.
- */
-int32_t ww_client_recv_message(struct ww_client *client, size_t channel, uint8_t *buffer, size_t size);
 
 /*
  How the session stands: 0.
@@ -665,14 +686,33 @@ struct ww_server *ww_server_bind(const char *address,
                                  int32_t *error);
 
 /*
- Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
+ From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
+ apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
  */
-int32_t ww_server_send(struct ww_server *server, uint32_t session, size_t lane, const uint8_t *message, size_t len);
+int32_t ww_server_require_tokens(struct ww_server *server,
+                                 uint64_t protocol_id,
+                                 uint64_t server_id,
+                                 uint8_t key_id,
+                                 const uint8_t *key);
 
 /*
- Takes the next message of a lane of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
+ Queues a message on a channel of `session`: 0; `WW_AGAIN`: as much waits as may, `WW_TOO_LONG`: it is longer than `max_message` of the channel, or
+ than a datagram on a channel that is not reliable.
  */
-int32_t ww_server_recv(struct ww_server *server, uint32_t session, size_t lane, uint8_t *buffer, size_t size);
+int32_t ww_server_send(struct ww_server *server,
+                       uint32_t session,
+                       uint32_t channel,
+                       const uint8_t *message,
+                       size_t len);
+
+/*
+ Takes the next message of a channel of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
+ */
+int32_t ww_server_recv(struct ww_server *server,
+                       uint32_t session,
+                       uint32_t channel,
+                       uint8_t *buffer,
+                       size_t size);
 
 /*
  Queues an unreliable datagram of `session`: 0.
@@ -683,33 +723,6 @@ int32_t ww_server_send_datagram(struct ww_server *server, uint32_t session, cons
  Takes the next unreliable datagram of `session`: its length.
  */
 int32_t ww_server_recv_datagram(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
-
-/*
- Stores a message of a channel of `session`, 1024 bytes at most: 0.
- */
-int32_t ww_server_send_message(struct ww_server *server,
-                               uint32_t session,
-                               size_t channel,
-                               const uint8_t *message,
-                               size_t len);
-
-/*
- Stores a block of a channel of `session`: 0; `WW_AGAIN`: another one is under way.
- */
-int32_t ww_server_send_block(struct ww_server *server,
-                             uint32_t session,
-                             size_t channel,
-                             const uint8_t *block,
-                             size_t len);
-
-/*
- Takes the next message or block of a channel of `session`: its length.
- */
-int32_t ww_server_recv_message(struct ww_server *server,
-                               uint32_t session,
-                               size_t channel,
-                               uint8_t *buffer,
-                               size_t size);
 
 /*
  How the session stands: 0.

@@ -36,11 +36,22 @@ pub(crate) unsafe fn call<T: Object>(object: *mut T, f: impl FnOnce(&mut T) -> i
 ///
 /// `data` is null, or points to `len` bytes that nobody changes for `'a`.
 pub(crate) unsafe fn bytes<'a>(data: *const u8, len: usize) -> Option<&'a [u8]> {
-    match (data.is_null(), len) {
+    // SAFETY: as the caller says.
+    unsafe { array(data, len) }
+}
+
+/// `count` values from `data`, or nothing where there cannot be so many.
+///
+/// # Safety
+///
+/// `data` is null, or points to `count` values that nobody changes for `'a`.
+pub(crate) unsafe fn array<'a, T>(data: *const T, count: usize) -> Option<&'a [T]> {
+    let bytes = count.checked_mul(size_of::<T>()).and_then(|bytes| isize::try_from(bytes).ok());
+    match (data.is_null(), count) {
         (_, 0) => Some(&[]),
         (true, _) => None,
-        // SAFETY: as the caller says; a slice is never longer than `isize::MAX`.
-        (false, _) => isize::try_from(len).ok().map(|_| unsafe { std::slice::from_raw_parts(data, len) }),
+        // SAFETY: as the caller says; a slice is never longer than `isize::MAX` bytes.
+        (false, _) => bytes.map(|_| unsafe { std::slice::from_raw_parts(data, count) }),
     }
 }
 

@@ -1,16 +1,17 @@
 //! A player that needs nobody at the keys.
 
 use crate::map;
-use crate::protocol::{BYE, CHAT, Game, Inputs, MAP, PICKUPS, POSITIONS, Place, REDUNDANCY, SECRET, session};
+use crate::protocol::{
+    BYE, Inputs, LINES, MAP, PICKUPS, POSITIONS, Pickup, Place, REDUNDANCY, SAID, SECRET, session,
+};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::net::SocketAddr;
-use whitewater::message::channel::Received;
 use whitewater::net::Client;
 use whitewater::session::{ClientConfig, CloseReason, ConnectionStats, Event};
 
 pub(crate) struct Bot {
-    client: Client<Game>,
+    client: Client,
     number: u8,
     is_up: bool,
     is_gone: bool,
@@ -77,24 +78,24 @@ impl Bot {
         }
         if is_last && self.map.is_some() {
             self.has_left = true;
-            self.client.send(CHAT, BYE.as_bytes())?;
+            self.client.send(SAID, &BYE.to_owned())?;
         } else if frame % TALK == u32::from(self.number) % TALK {
             let line = format!("player {} in frame {frame}: {}", self.number, "mine! ".repeat(5));
-            self.client.send(CHAT, line.as_bytes())?;
+            self.client.send(SAID, &line)?;
         }
         self.client.flush(); // keys do not wait for the next pump
         Ok(())
     }
 
     fn read(&mut self) -> Result<(), Box<dyn Error>> {
-        while let Some(Received::Message(Game::Positions(positions))) = self.client.recv_message(POSITIONS) {
+        while let Some(positions) = self.client.recv(POSITIONS) {
             self.place = positions.players.get(usize::from(positions.you)).copied();
             self.positions += 1;
         }
-        while let Some(Received::Block(map)) = self.client.recv_message(MAP) {
-            self.map = Some(map);
+        while let Some(map) = self.client.recv(MAP) {
+            self.map = Some(map.into());
         }
-        while let Some(Received::Message(Game::Pickup { tile, .. })) = self.client.recv_message(PICKUPS) {
+        while let Some(Pickup { tile, .. }) = self.client.recv(PICKUPS) {
             if !self.taken.insert(tile) {
                 return Err(format!("player {} is told of tile {tile} twice", self.number).into());
             }
@@ -104,10 +105,8 @@ impl Bot {
                 map::take(map, *tile); // told before the map was there, or now
             }
         }
-        let mut buf = [0; 1200];
-        while let Ok(len) = self.client.recv(CHAT, &mut buf) {
-            let line = buf.get(..len).unwrap_or_default();
-            if line.get(..4) != Some(&self.lines.to_le_bytes()) {
+        while let Some(line) = self.client.recv(LINES) {
+            if line.number != self.lines {
                 return Err(format!("player {} has missed line {}", self.number, self.lines).into());
             }
             self.lines += 1;

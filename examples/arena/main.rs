@@ -8,11 +8,11 @@
 //!
 //! | what | way | for |
 //! |---|---|---|
-//! | the map | a block of a channel | all of it, once, bit by bit beside the rest |
+//! | the map | an unordered channel | all of it, once, beside the rest |
 //! | what a bot presses | unreliable datagrams, each with the last few | the newest counts, and a lost one comes with the next |
-//! | where everybody is | an unreliable, sequenced channel | the newest only |
-//! | who took what | a reliable, unordered channel | all of it; one does not wait for the other |
-//! | what is said | a lane | all of it, in order |
+//! | where everybody is | a sequenced channel | the newest only |
+//! | who took what | an unordered channel | all of it; one does not wait for the other |
+//! | what is said | ordered channels | all of it, in order |
 //!
 //! What you would take over is [`protocol`], and how [`server`] and [`bot`] are called once a frame. At the end both sides compare: what
 //! is reliable has arrived, each once.

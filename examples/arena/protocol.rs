@@ -1,15 +1,19 @@
 //! What the ends tell each other, and how.
 
-use whitewater::message::channel::{ChannelConfig, Resend};
-use whitewater::message::{BitsError, Message, Serialize, Stream};
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter, shape};
 use whitewater::session::SessionConfig;
+use whitewater::{Channel, Message};
 
-/// The lane of what is said. To the server: text. From it: the number of the line, 4 bytes, little-endian, and the text.
-pub(crate) const CHAT: usize = 0;
-/// The channels.
-pub(crate) const POSITIONS: usize = 0;
-pub(crate) const PICKUPS: usize = 1;
-pub(crate) const MAP: usize = 2;
+/// Where everybody is.
+pub(crate) const POSITIONS: Channel<Positions> = Channel::sequenced(0);
+/// Who has taken what.
+pub(crate) const PICKUPS: Channel<Pickup> = Channel::unordered(1);
+/// What is said. To the server: text. From it: the number of the line as well.
+pub(crate) const SAID: Channel<String> = Channel::ordered(2);
+pub(crate) const LINES: Channel<Line> = Channel::ordered(3);
+/// All of the map, once.
+pub(crate) const MAP: Channel = Channel::unordered(4);
 
 /// The last thing that a player says.
 pub(crate) const BYE: &str = "bye";
@@ -19,28 +23,12 @@ pub(crate) const SECRET: [u8; 32] = *b"an example is no place for it...";
 
 /// Both ends have the same.
 pub(crate) fn session() -> SessionConfig {
-    let channels = vec![
-        ChannelConfig::unreliable_sequenced(),
-        ChannelConfig::reliable_unordered(),
-        // By the round trip: after less, all of it would come twice.
-        ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::blocks() },
-    ];
+    let channels = vec![POSITIONS.into(), PICKUPS.into(), SAID.into(), LINES.into(), MAP.into()];
     SessionConfig { protocol_id: 0x6172_656e_6100_0001, channels, ..SessionConfig::default() }
 }
 
-/// What goes by channels.
-#[derive(Clone, Debug)]
-pub(crate) enum Game {
-    Positions(Positions),
-    /// A player has taken what lay on a tile.
-    Pickup {
-        tile: u16,
-        by: u8,
-    },
-}
-
 /// Where everybody is.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Positions {
     /// Which of them is the one who is told.
     pub(crate) you: u8,
@@ -54,40 +42,69 @@ pub(crate) struct Place {
     pub(crate) y: f32,
 }
 
-impl Serialize for Game {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        match self {
-            Self::Positions(Positions { you, players }) => {
-                stream.int(you, 0..=u8::MAX)?;
-                stream.vec(players, 64, |stream, Place { x, y }| {
-                    stream.float(x, 0.0..=256.0, 0.02)?;
-                    stream.float(y, 0.0..=256.0, 0.02)
-                })
-            }
-            Self::Pickup { tile, by } => {
-                stream.int(tile, 0..=u16::MAX)?;
-                stream.int(by, 0..=u8::MAX)
-            }
-        }
+/// A player has taken what lay on a tile.
+#[derive(Debug)]
+pub(crate) struct Pickup {
+    pub(crate) tile: u16,
+    pub(crate) by: u8,
+}
+
+/// What somebody has said, with the number of the line.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) number: u32,
+    pub(crate) text: String,
+}
+
+impl Message for Positions {
+    const SHAPE: u64 = shape("Positions: u8, up to 64", &[Place::SHAPE]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        self.you.pack(to)?;
+        to.list(&self.players, 64, |to, place| place.pack(to))
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self { you: u8::unpack(from)?, players: from.list(64, Place::unpack)? })
     }
 }
 
-impl Message for Game {
-    const KINDS: u32 = 2;
+impl Message for Place {
+    const SHAPE: u64 = shape("Place: two of 0..=256 by 0.02", &[]);
 
-    fn kind(&self) -> u32 {
-        match self {
-            Self::Positions(_) => 0,
-            Self::Pickup { .. } => 1,
-        }
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        to.float(self.x, 0.0..=256.0, 0.02)?;
+        to.float(self.y, 0.0..=256.0, 0.02)
     }
 
-    fn blank(kind: u32) -> Option<Self> {
-        match kind {
-            0 => Some(Self::Positions(Positions::default())),
-            1 => Some(Self::Pickup { tile: 0, by: 0 }),
-            _ => None,
-        }
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self { x: from.float(0.0..=256.0, 0.02)?, y: from.float(0.0..=256.0, 0.02)? })
+    }
+}
+
+impl Message for Pickup {
+    const SHAPE: u64 = shape("Pickup: u16, u8", &[]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        self.tile.pack(to)?;
+        self.by.pack(to)
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self { tile: u16::unpack(from)?, by: u8::unpack(from)? })
+    }
+}
+
+impl Message for Line {
+    const SHAPE: u64 = shape("Line: u32, string", &[]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        self.number.pack(to)?;
+        self.text.pack(to)
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self { number: u32::unpack(from)?, text: String::unpack(from)? })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::bot::Bot;
 use crate::map;
-use crate::protocol::{BYE, CHAT, Game, Inputs, MAP, PICKUPS, POSITIONS, Place, Positions, SECRET, session};
+use crate::protocol::{
+    BYE, Inputs, LINES, Line, MAP, PICKUPS, POSITIONS, Pickup, Place, Positions, SAID, SECRET, session,
+};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::Ipv4Addr;
@@ -10,7 +12,7 @@ use whitewater::net::Server;
 use whitewater::session::{CloseReason, ConnectionStats, Event, SendError, ServerConfig, SessionId};
 
 pub(crate) struct Arena {
-    pub(crate) server: Server<Game>,
+    pub(crate) server: Server,
     /// As it was, and as it is.
     drawn: Vec<u8>,
     map: Vec<u8>,
@@ -78,7 +80,7 @@ impl Arena {
         for (you, id) in (0..).zip(self.players.keys()) {
             let positions = Positions { you, players: places.clone() };
             // It may be late or lost: the next one makes up for it.
-            let _ = self.server.send_message(*id, POSITIONS, Game::Positions(positions));
+            let _ = self.server.send(*id, POSITIONS, &positions);
         }
         // Only when everybody has said goodbye, for who is told "closed" hears nothing any more.
         let has_left = self.players.values().filter(|player| player.has_left).count();
@@ -99,18 +101,17 @@ impl Arena {
         let at = 30.0 + 3.0 * self.players.len() as f32;
         self.players.insert(id, Player { place: Place { x: at, y: 60.0 }, ..Player::default() });
         // What was taken before is part of the map, and what is taken later is told.
-        Ok(self.server.send_block(id, MAP, &self.map)?)
+        Ok(self.server.send(id, MAP, &self.map)?)
     }
 
     fn read(&mut self, id: SessionId) -> Result<(), Box<dyn Error>> {
-        let mut buf = [0; 1200];
-        while let Ok(len) = self.server.recv_datagram(id, &mut buf) {
-            if let Some(inputs) = Inputs::decode(buf.get(..len).unwrap_or_default()) {
+        while let Some(datagram) = self.server.recv_datagram(id) {
+            if let Some(inputs) = Inputs::decode(&datagram) {
                 self.play(id, &inputs)?;
             }
         }
-        while let Ok(len) = self.server.recv(id, CHAT, &mut buf) {
-            self.say(id, buf.get(..len).unwrap_or_default())?;
+        while let Some(text) = self.server.recv(id, SAID) {
+            self.say(id, &text)?;
         }
         Ok(())
     }
@@ -131,8 +132,8 @@ impl Arena {
         let by = u8::try_from(self.players.range(..id).count())?;
         for tile in taken {
             for (id, player) in &mut self.players {
-                match self.server.send_message(*id, PICKUPS, Game::Pickup { tile, by }) {
-                    Ok(_) => player.pickups += 1,
+                match self.server.send(*id, PICKUPS, &Pickup { tile, by }) {
+                    Ok(()) => player.pickups += 1,
                     Err(SendError::Closed) => {} // it has just left, and its `Closed` is yet to be taken
                     Err(error) => return Err(error.into()),
                 }
@@ -142,14 +143,14 @@ impl Arena {
     }
 
     /// Tells everybody what one has said.
-    fn say(&mut self, id: SessionId, text: &[u8]) -> Result<(), Box<dyn Error>> {
+    fn say(&mut self, id: SessionId, text: &str) -> Result<(), Box<dyn Error>> {
         if let Some(player) = self.players.get_mut(&id) {
-            player.has_left |= text == BYE.as_bytes();
+            player.has_left |= text == BYE;
         }
         for (id, player) in &mut self.players {
-            let line = [&player.lines.to_le_bytes(), text].concat();
-            match self.server.send(*id, CHAT, &line) {
-                Ok(_) => player.lines += 1,
+            let line = Line { number: player.lines, text: text.to_owned() };
+            match self.server.send(*id, LINES, &line) {
+                Ok(()) => player.lines += 1,
                 Err(SendError::Closed) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, io};
+use whitewater::Channel;
 use whitewater::session::SessionConfig;
 use whitewater::session::token::FleetKey;
 
@@ -11,9 +12,13 @@ pub(crate) const PROTOCOL_ID: u64 = 0x6d61_7463_0000_0001;
 /// The servers here are too short-lived to have a second key.
 pub(crate) const KEY_ID: u8 = 0;
 
+/// What players say, and what they are answered.
+pub(crate) const TALK: Channel<String> = Channel::ordered(0);
+
 pub(crate) fn session_config() -> SessionConfig {
     let (keepalive, timeout) = (Duration::from_millis(250), Duration::from_secs(5));
-    SessionConfig { protocol_id: PROTOCOL_ID, keepalive, timeout, ..SessionConfig::default() }
+    let channels = vec![TALK.into()];
+    SessionConfig { protocol_id: PROTOCOL_ID, channels, keepalive, timeout, ..SessionConfig::default() }
 }
 
 pub(crate) fn fleet_key() -> Result<FleetKey, Box<dyn Error>> {

@@ -1,6 +1,7 @@
 //! A player: says something ten times a second, and goes where he is sent without a gap.
 
-use crate::{Done, http, keys};
+use crate::keys::{self, TALK};
+use crate::{Done, http};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::thread;
@@ -84,16 +85,14 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     fn speak(&mut self, client: &mut Client) {
-        if self.next <= Instant::now() && client.send(0, format!("hello {}", self.said).as_bytes()).is_ok() {
+        if self.next <= Instant::now() && client.send(TALK, &format!("hello {}", self.said)).is_ok() {
             (self.said, self.said_here) = (self.said + 1, self.said_here + 1);
             self.next = Instant::now() + EACH;
         }
     }
 
     fn listen(&mut self, client: &mut Client, say: &dyn Fn(&str)) {
-        let mut message = [0; 1200];
-        while let Ok(len) = client.recv(0, &mut message) {
-            let text = String::from_utf8_lossy(message.get(..len).unwrap_or_default());
+        while let Some(text) = client.recv(TALK) {
             let server = text.split(' ').next().unwrap_or_default();
             if self.server != server {
                 say(&format!("{}: server {server} serves me", self.name));

@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::agent::{Agent, News};
-use crate::keys::{self, KEY_ID};
+use crate::keys::{self, KEY_ID, TALK};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use whitewater::net::Server;
@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
     let key = ServerKey::new(config.id, KEY_ID, config.key);
     let sessions = ServerConfig::tokens(keys::session_config(), key);
-    let mut server: Server = Server::bind(config.at, &sessions)?;
+    let mut server = Server::bind(config.at, &sessions)?;
     let agent = Agent::start(config.id, server.local_addr()?, config.matchmaker);
     let mut end = None;
     loop {
@@ -77,10 +77,8 @@ fn player(server: &Server, id: SessionId) -> u64 {
 }
 
 fn echo(server: &mut Server, id: SessionId, name: u64) {
-    let mut message = [0; 1200];
-    while let Ok(len) = server.recv(id, 0, &mut message) {
-        let text = String::from_utf8_lossy(message.get(..len).unwrap_or_default());
-        if server.send(id, 0, format!("{name} {text}").as_bytes()).is_err() {
+    while let Some(text) = server.recv(id, TALK) {
+        if server.send(id, TALK, &format!("{name} {text}")).is_err() {
             server.close(id, DRAINED); // he sends and does not read
         }
     }

@@ -55,7 +55,7 @@ fn a_player_is_moved_from_one_server_to_the_other_and_the_first_one_ends() {
     let expected = [
         "server 1: player 1 is in",
         "server 1: draining",
-        "server 1: player 1 is gone: Peer(0)",
+        "server 1: player 1 is gone: the peer closed it, with code 0",
         "server 1: empty, so it ends",
     ];
     assert_eq!(of_server, expected);

@@ -80,10 +80,8 @@ impl Client {
 
     pub(crate) fn send_inputs(&mut self, now: Time) -> Result<(), Box<dyn Error>> {
         let first = self.next_input - u32::try_from(self.unacked.len())?;
-        let mut inputs = Inputs { first, keys: self.unacked.iter().copied().collect() };
-        let mut payload = [0; 32];
-        let len = inputs.write(&mut payload)?;
-        let packet = self.connection.send(now, payload.get(..len).unwrap_or_default())?;
+        let inputs = Inputs { first, keys: self.unacked.iter().copied().collect() };
+        let packet = self.connection.send(now, &inputs.write()?)?;
         self.carried.insert(packet, self.next_input);
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! A snapshot as bits: in full, or as what has changed since one that the peer has.
 //!
-//! Each function both writes and reads, by the stream that it is given; so the ends cannot disagree. What is read may come from anyone: a
-//! value out of its bounds is an error, and the packet is then not acknowledged.
+//! What is read may come from anyone: a value out of its bounds is an error, and the packet is then not acknowledged.
 
 use crate::world::{Entity, HEALTH_MAX, POSITION_MAX, Snapshot};
-use whitewater::message::{BitsError, Measure, Read, Serialize, Stream, Write};
+use whitewater::Message;
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter, shape};
 use whitewater::packet::Seq16;
 
 /// What comes before the snapshot.
-#[derive(Default)]
 struct Head {
     /// Which snapshot this is.
     number: u16,
@@ -16,25 +16,36 @@ struct Head {
     age: Option<u16>,
 }
 
-impl Serialize for Head {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.int(&mut self.number, 0..=u16::MAX)?;
-        stream.option(&mut self.age, |stream, age| stream.int(age, 1..=AGE_MAX))
+impl Message for Head {
+    const SHAPE: u64 = shape("Head: u16, option of 1..=63", &[]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        self.number.pack(to)?;
+        to.option(self.age, |to, age| to.int(age, 1..=AGE_MAX))
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self { number: u16::unpack(from)?, age: from.option(|from| from.int(1..=AGE_MAX))? })
     }
 }
 
-/// Writes snapshot `number`, by `base` if there is one that is not too old; returns the bytes.
+/// Snapshot `number` as bytes, by `base` if there is one that is not too old.
 pub(crate) fn write(
-    bytes: &mut [u8],
     number: Seq16,
     snapshot: &Snapshot,
     base: Option<(Seq16, &Snapshot)>,
-) -> Result<usize, BitsError> {
-    let mut stream = Write::new(bytes);
+) -> Result<Vec<u8>, BitsError> {
+    let mut to = BitWriter::new(Vec::new());
     let age = base.map(|(base, _)| number.0.wrapping_sub(base.0));
-    Head { number: number.0, age }.serialize(&mut stream)?;
-    serialize(&mut snapshot.clone(), base.map(|(_, base)| base), &mut stream)?;
-    Ok(stream.finish())
+    Head { number: number.0, age }.pack(&mut to)?;
+    match base {
+        None => snapshot.entities.pack(&mut to)?,
+        Some((_, base)) => {
+            let mut both = snapshot.entities.iter().zip(&base.entities);
+            both.try_for_each(|(entity, base)| write_change(*entity, *base, &mut to))?;
+        }
+    }
+    Ok(to.finish())
 }
 
 /// Reads a snapshot and its number; `find` has those that are known.
@@ -42,26 +53,24 @@ pub(crate) fn read<'a>(
     bytes: &[u8],
     find: impl FnOnce(Seq16) -> Option<&'a Snapshot>,
 ) -> Result<(Seq16, Snapshot), ReadError> {
-    let mut stream = Read::new(bytes);
-    let mut head = Head::default();
-    head.serialize(&mut stream)?;
-    let number = Seq16(head.number);
-    let base = match head.age {
-        None => None,
-        Some(age) => Some(find(number.sub(age)).ok_or(ReadError::NoBase)?),
+    let mut from = BitReader::new(bytes);
+    let Head { number, age } = Head::unpack(&mut from)?;
+    let number = Seq16(number);
+    let snapshot = match age {
+        None => Snapshot { entities: Message::unpack(&mut from)? },
+        Some(age) => {
+            let mut snapshot = find(number.sub(age)).ok_or(ReadError::NoBase)?.clone();
+            snapshot.entities.iter_mut().try_for_each(|entity| read_change(entity, &mut from))?;
+            snapshot
+        }
     };
-    let mut snapshot = base.cloned().unwrap_or_else(Snapshot::blank);
-    serialize(&mut snapshot, base, &mut stream)?;
-    stream.finish()?;
+    from.finish()?;
     Ok((number, snapshot))
 }
 
 /// Bytes of a snapshot in full, with its head.
 pub(crate) fn full_len(snapshot: &Snapshot) -> Result<usize, BitsError> {
-    let mut measure = Measure::default();
-    Head::default().serialize(&mut measure)?;
-    serialize(&mut snapshot.clone(), None, &mut measure)?;
-    Ok(measure.bits().div_ceil(8))
+    Ok(write(Seq16(0), snapshot, None)?.len())
 }
 
 /// Why a snapshot was not read.
@@ -78,75 +87,72 @@ impl From<BitsError> for ReadError {
     }
 }
 
-fn serialize<S: Stream>(
-    snapshot: &mut Snapshot,
-    base: Option<&Snapshot>,
-    stream: &mut S,
-) -> Result<(), BitsError> {
-    match base {
-        None => snapshot.entities.iter_mut().try_for_each(|entity| entity.serialize(stream)),
-        Some(base) => {
-            let mut both = snapshot.entities.iter_mut().zip(&base.entities);
-            both.try_for_each(|(entity, base)| serialize_change(entity, *base, stream))
-        }
+/// 12 + 12 + 8 + 7 bits.
+impl Message for Entity {
+    const SHAPE: u64 = shape("Entity: 0..=4095, 0..=4095, u8, 0..=100", &[]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        to.int(self.x, 0..=POSITION_MAX)?;
+        to.int(self.y, 0..=POSITION_MAX)?;
+        self.heading.pack(to)?;
+        to.int(self.health, 0..=HEALTH_MAX)
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self {
+            x: from.int(0..=POSITION_MAX)?,
+            y: from.int(0..=POSITION_MAX)?,
+            heading: u8::unpack(from)?,
+            health: from.int(0..=HEALTH_MAX)?,
+        })
     }
 }
 
-impl Serialize for Entity {
-    /// 12 + 12 + 8 + 7 bits.
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.int(&mut self.x, 0..=POSITION_MAX)?;
-        stream.int(&mut self.y, 0..=POSITION_MAX)?;
-        stream.int(&mut self.heading, 0..=u8::MAX)?;
-        stream.int(&mut self.health, 0..=HEALTH_MAX)
-    }
-}
-
-/// A bit where nothing has changed. A reader has the base in `entity`, too.
-fn serialize_change<S: Stream>(entity: &mut Entity, base: Entity, stream: &mut S) -> Result<(), BitsError> {
-    let mut has_changed = *entity != base;
-    stream.bool(&mut has_changed)?;
-    if !has_changed {
+/// A bit where nothing has changed.
+fn write_change(entity: Entity, base: Entity, to: &mut BitWriter) -> Result<(), BitsError> {
+    to.bool(entity != base)?;
+    if entity == base {
         return Ok(());
     }
-    serialize_move(&mut entity.x, base.x, stream)?;
-    serialize_move(&mut entity.y, base.y, stream)?;
-    if differs(entity.heading != base.heading, stream)? {
-        stream.int(&mut entity.heading, 0..=u8::MAX)?;
-    }
-    if differs(entity.health != base.health, stream)? {
-        stream.int(&mut entity.health, 0..=HEALTH_MAX)?;
-    }
-    Ok(())
+    write_move(entity.x, base.x, to)?;
+    write_move(entity.y, base.y, to)?;
+    let changed = |is: u8, was: u8| (is != was).then_some(is);
+    to.option(changed(entity.heading, base.heading), |to, heading| heading.pack(to))?;
+    to.option(changed(entity.health, base.health), |to, health| to.int(health, 0..=HEALTH_MAX))
 }
 
-/// A bit that says whether a field differs from the base, and so follows.
-fn differs<S: Stream>(mut differs: bool, stream: &mut S) -> Result<bool, BitsError> {
-    stream.bool(&mut differs)?;
-    Ok(differs)
+/// Puts what has changed in the place of what was.
+fn read_change(entity: &mut Entity, from: &mut BitReader<'_>) -> Result<(), BitsError> {
+    if from.bool()? {
+        entity.x = read_move(entity.x, from)?;
+        entity.y = read_move(entity.y, from)?;
+        entity.heading = from.option(u8::unpack)?.unwrap_or(entity.heading);
+        entity.health = from.option(|from| from.int(0..=HEALTH_MAX))?.unwrap_or(entity.health);
+    }
+    Ok(())
 }
 
 /// How far it has moved if that is not far, else where it is: most things do not move far between two snapshots.
-fn serialize_move<S: Stream>(value: &mut u16, base: u16, stream: &mut S) -> Result<(), BitsError> {
-    let moved = i32::from(*value) - i32::from(base);
-    let mut by = i16::try_from(moved).unwrap_or(i16::MAX);
-    let mut is_near = (-NEAR..=NEAR).contains(&by);
-    stream.bool(&mut is_near)?;
-    if !is_near {
-        return stream.int(value, 0..=POSITION_MAX);
+fn write_move(is: u16, was: u16, to: &mut BitWriter) -> Result<(), BitsError> {
+    let by = i32::from(is) - i32::from(was);
+    let is_near = (-NEAR..=NEAR).contains(&by);
+    to.bool(is_near)?;
+    if is_near { to.int(by, -NEAR..=NEAR) } else { to.int(is, 0..=POSITION_MAX) }
+}
+
+fn read_move(was: u16, from: &mut BitReader<'_>) -> Result<u16, BitsError> {
+    if !from.bool()? {
+        return from.int(0..=POSITION_MAX);
     }
-    stream.int(&mut by, -NEAR..=NEAR)?;
+    let is = u16::try_from(i32::from(was) + from.int(-NEAR..=NEAR)?);
     // Beyond the edge only in what no honest peer has written.
-    let mut to = base.checked_add_signed(by).ok_or(BitsError::Bounds)?;
-    Measure::default().int(&mut to, 0..=POSITION_MAX)?;
-    *value = to;
-    Ok(())
+    is.ok().filter(|is| *is <= POSITION_MAX).ok_or(BitsError::Bounds)
 }
 
 /// How many snapshots before it the base of a snapshot may be.
 pub(crate) const AGE_MAX: u16 = 63;
 /// Steps that take few bits: 6 with the sign, as 1 + 6.
-const NEAR: i16 = 31;
+const NEAR: i32 = 31;
 
 #[cfg(test)]
 mod tests {
@@ -188,21 +194,21 @@ mod tests {
     #[test]
     fn what_stands_still_takes_a_bit() {
         let world = World::new(1);
-        let mut bytes = [0; 600];
         let base = Some((Seq16(u16::MAX), world.snapshot()));
-        assert_eq!(write(&mut bytes, Seq16(4), world.snapshot(), base), Ok(11), "16 + 1 + 6 + 64 bits");
-        assert_eq!(write(&mut bytes, Seq16(4), world.snapshot(), None), Ok(315), "16 + 1 + 64 * 39");
+        let len = |base| write(Seq16(4), world.snapshot(), base).unwrap().len();
+        assert_eq!(len(base), 11, "16 + 1 + 6 + 64 bits");
+        assert_eq!(len(None), 315, "16 + 1 + 64 * 39");
         assert_eq!(full_len(world.snapshot()), Ok(315));
     }
 
     #[test]
     fn a_base_that_is_not_there_or_too_old_is_refused() {
-        let (world, mut bytes) = (World::new(1), [0; 600]);
+        let world = World::new(1);
         let base = |number| Some((Seq16(number), world.snapshot()));
-        let len = write(&mut bytes, Seq16(10), world.snapshot(), base(9)).unwrap();
-        assert_eq!(read(&bytes[..len], |_| None), Err(ReadError::NoBase));
-        assert!(write(&mut bytes, Seq16(100), world.snapshot(), base(100 - AGE_MAX)).is_ok());
-        assert!(write(&mut bytes, Seq16(100), world.snapshot(), base(100 - AGE_MAX - 1)).is_err());
+        let bytes = write(Seq16(10), world.snapshot(), base(9)).unwrap();
+        assert_eq!(read(&bytes, |_| None), Err(ReadError::NoBase));
+        assert!(write(Seq16(100), world.snapshot(), base(100 - AGE_MAX)).is_ok());
+        assert!(write(Seq16(100), world.snapshot(), base(100 - AGE_MAX - 1)).is_err());
     }
 
     proptest! {
@@ -212,10 +218,10 @@ mod tests {
             number: u16,
             age in prop::option::of(1..=AGE_MAX),
         ) {
-            let (number, mut bytes) = (Seq16(number), [0; 600]);
+            let number = Seq16(number);
             let told_by = age.map(|age| number.sub(age));
-            let len = write(&mut bytes, number, &world, told_by.map(|told_by| (told_by, &base))).unwrap();
-            let read = read(&bytes[..len], |found| (Some(found) == told_by).then_some(&base));
+            let bytes = write(number, &world, told_by.map(|told_by| (told_by, &base))).unwrap();
+            let read = read(&bytes, |found| (Some(found) == told_by).then_some(&base));
             prop_assert_eq!(read, Ok((number, world)));
         }
 
@@ -226,14 +232,14 @@ mod tests {
             flips in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
             cut in 0..4usize,
         ) {
-            let mut bytes = [0; 600];
             let told_by = is_delta.then_some((Seq16(6), &base));
-            let len = write(&mut bytes, Seq16(7), &world, told_by).unwrap() - cut;
+            let mut bytes = write(Seq16(7), &world, told_by).unwrap();
+            bytes.truncate(bytes.len() - cut);
             for flip in &flips {
-                let bit = flip.index(8 * len);
+                let bit = flip.index(8 * bytes.len());
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            if let Ok((_, snapshot)) = read(&bytes[..len], |_| Some(&base)) {
+            if let Ok((_, snapshot)) = read(&bytes, |_| Some(&base)) {
                 prop_assert!(is_in_range(&snapshot));
             }
         }

@@ -1,34 +1,42 @@
 //! A player's inputs on their way: all that are not known to have arrived, in each packet.
 
-use whitewater::message::{BitsError, Read, Serialize, Stream, Write};
+use whitewater::Message;
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter, shape};
 
 /// Inputs with consecutive numbers: the keys held in one tick each.
-#[derive(Debug, Default, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Inputs {
     /// The number of the first one.
     pub(crate) first: u32,
     pub(crate) keys: Vec<u8>,
 }
 
-impl Serialize for Inputs {
-    /// 32 + 6 bits, and 4 for each.
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.bits(&mut self.first, 32)?;
-        stream.vec(&mut self.keys, INPUTS_MAX, |stream, keys| stream.int(keys, 0..=15))
+/// 32 + 6 bits, and 4 for each.
+impl Message for Inputs {
+    const SHAPE: u64 = shape("Inputs: u32, up to 32 of 0..=15", &[]);
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        self.first.pack(to)?;
+        to.list(&self.keys, INPUTS_MAX, |to, keys| to.int(*keys, 0..=15))
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        Ok(Self { first: u32::unpack(from)?, keys: from.list(INPUTS_MAX, |from| from.int(0..=15))? })
     }
 }
 
 impl Inputs {
-    pub(crate) fn write(&mut self, bytes: &mut [u8]) -> Result<usize, BitsError> {
-        let mut stream = Write::new(bytes);
-        self.serialize(&mut stream)?;
-        Ok(stream.finish())
+    pub(crate) fn write(&self) -> Result<Vec<u8>, BitsError> {
+        let mut to = BitWriter::new(Vec::new());
+        self.pack(&mut to)?;
+        Ok(to.finish())
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, BitsError> {
-        let (mut inputs, mut stream) = (Self::default(), Read::new(bytes));
-        inputs.serialize(&mut stream)?;
-        stream.finish()?;
+        let mut from = BitReader::new(bytes);
+        let inputs = Self::unpack(&mut from)?;
+        from.finish()?;
         Ok(inputs)
     }
 
@@ -51,9 +59,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_inputs_come_back(first: u32, keys in prop::collection::vec(0..16u8, 0..=INPUTS_MAX)) {
-            let (mut inputs, mut bytes) = (Inputs { first, keys }, [0; 32]);
-            let len = inputs.write(&mut bytes).unwrap();
-            prop_assert_eq!(Inputs::read(&bytes[..len]), Ok(inputs));
+            let inputs = Inputs { first, keys };
+            let bytes = inputs.write().unwrap();
+            prop_assert!(bytes.len() <= 21);
+            prop_assert_eq!(Inputs::read(&bytes), Ok(inputs));
         }
 
         #[test]

@@ -134,10 +134,9 @@ impl Server {
         self.snapshots.insert(number, self.world.snapshot().clone());
         self.base = self.base.filter(|base| self.snapshots.get(*base).is_some());
         let base = self.base.and_then(|base| Some((base, self.snapshots.get(base)?)));
-        let mut payload = [0; 600];
-        let len = delta::write(&mut payload, number, self.world.snapshot(), base)?;
-        self.sent.count(base.is_some(), len, delta::full_len(self.world.snapshot())?);
-        let packet = self.connection.send(now, payload.get(..len).unwrap_or_default())?;
+        let payload = delta::write(number, self.world.snapshot(), base)?;
+        self.sent.count(base.is_some(), payload.len(), delta::full_len(self.world.snapshot())?);
+        let packet = self.connection.send(now, &payload)?;
         self.carried.insert(packet, number);
         Ok(())
     }

@@ -10,13 +10,6 @@ pub(crate) struct Snapshot {
     pub(crate) entities: [Entity; ENTITIES],
 }
 
-impl Snapshot {
-    /// One to be read into.
-    pub(crate) fn blank() -> Self {
-        Self { entities: [Entity::default(); ENTITIES] }
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Entity {
     /// Up to [`POSITION_MAX`], in 1/32 m.

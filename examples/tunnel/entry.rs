@@ -1,7 +1,7 @@
 //! The end at the user: TCP in, sessions out.
 
 use crate::rates::{Rates, join};
-use crate::{Done, Key, LANE, config};
+use crate::{BYTES, Done, Key, config};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::ctrl_c;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use whitewater::net::tokio::{Client, Session};
+use whitewater::net::tokio::Client;
 use whitewater::session::ClientConfig;
 
 pub(crate) async fn run(listen: SocketAddr, exit: SocketAddr, key: Key, rates: Arc<Rates>) -> Done {
@@ -46,8 +46,8 @@ async fn through(tcp: TcpStream, exit: SocketAddr, key: Key, rates: &Rates) -> i
     tcp.set_nodelay(true)?;
     let config =
         key.map_or_else(|| ClientConfig::insecure(config()), |key| ClientConfig::secret(config(), key));
-    let session: Session = Client::connect(exit, &config).await?;
-    let done = join(tcp.into_split(), session.lane(LANE).into_split(), rates).await;
+    let session = Client::connect(exit, &config).await?;
+    let done = join(tcp.into_split(), session.stream(BYTES).into_split(), rates).await;
     if done.is_err() {
         session.close(1);
     }

@@ -1,7 +1,7 @@
 //! The end at the service: sessions in, TCP out.
 
 use crate::rates::{Rates, join};
-use crate::{Done, Key, LANE, config};
+use crate::{BYTES, Done, Key, config};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,5 +46,5 @@ pub(crate) async fn serve(server: &Server, service: SocketAddr, rates: Arc<Rates
 async fn through(session: &Session, service: SocketAddr, rates: &Rates) -> io::Result<()> {
     let tcp = TcpStream::connect(service).await?;
     tcp.set_nodelay(true)?;
-    join(session.lane(LANE).into_split(), tcp.into_split(), rates).await
+    join(session.stream(BYTES).into_split(), tcp.into_split(), rates).await
 }

@@ -1,5 +1,5 @@
 //! TCP over whitewater: what connects to the entry goes through a session to the exit, and from there by TCP to a service. Each TCP
-//! connection has a session of its own, on one socket at the exit; its lane is a stream, and each direction ends by itself.
+//! connection has a session of its own, on one socket at the exit, and a stream in it. Each direction ends by itself.
 //!
 //! ```text
 //! cargo run --release --features tokio,crypto --example tunnel -- exit 0.0.0.0:4000 127.0.0.1:22 KEY
@@ -25,6 +25,7 @@ use std::time::Duration;
 use tokio::net::lookup_host;
 use whitewater::kcp::Config;
 use whitewater::session::{SessionConfig, Suite};
+use whitewater::{Channel, ChannelConfig};
 
 /// What this program needs of the world.
 type Done = Result<(), Box<dyn Error>>;
@@ -32,8 +33,8 @@ type Done = Result<(), Box<dyn Error>>;
 /// What both ends know, if there is encryption.
 type Key = Option<[u8; 32]>;
 
-/// The one lane: a stream.
-const LANE: usize = 0;
+/// The one channel.
+const BYTES: Channel = Channel::stream(0);
 /// The strongest suite that is built in.
 const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 
@@ -82,6 +83,7 @@ fn key(digits: &[&str]) -> Result<Key, Box<dyn Error>> {
 
 /// Windows for 100 Mbit/s over 100 ms, and not more in the queue than that.
 fn config() -> SessionConfig {
-    let lane = Config { stream: true, snd_wnd: 1024, rcv_wnd: 1024, ..Config::default() };
-    SessionConfig { lanes: vec![lane], drain: Duration::from_secs(10), ..SessionConfig::default() }
+    let kcp = Config { snd_wnd: 1024, rcv_wnd: 1024, snd_queue: 1024, ..Config::default() };
+    let channels = vec![ChannelConfig { kcp, ..BYTES.config() }];
+    SessionConfig { channels, drain: Duration::from_secs(10), ..SessionConfig::default() }
 }

@@ -2,20 +2,22 @@
 //! in order; when the link turns good everything does, or was given up for its age.
 
 use super::script::{Script, payload};
+use bytes::Bytes;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
-use whitewater::Time;
+use whitewater::channel::{Carrier, ChannelConfig, ChannelKind, Channels, ChannelsConfig, Resend};
 use whitewater::machine::DatagramQueue;
-use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Delivery, Received, Resend};
-use whitewater::message::{BitsError, Message, Serialize, Stream};
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter, shape};
 use whitewater::packet::{Endpoint, PacketConfig, Seq16};
+use whitewater::{Channel, Message, Time};
 
 /// The operations of a script. The high bit names the end that does it.
 pub mod op {
     /// Which channel u8, bytes u8, lifetime u8 in units of 8 ms; 0: none.
     pub const SEND: u8 = 0;
-    /// Which channel u8, bytes u16.
-    pub const BLOCK: u8 = 1;
+    /// Which channel of bytes u8, how many u16; more than a packet has room for are refused.
+    pub const BYTES: u8 = 1;
     /// A packet leaves. No argument.
     pub const PACKET: u8 = 2;
     /// A datagram under way to this end arrives: which of them u8.
@@ -50,25 +52,24 @@ struct Test {
     bytes: Vec<u8>,
 }
 
-impl Serialize for Test {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.bits(&mut self.number, 32)?;
-        stream.align()?;
-        stream.byte_vec(&mut self.bytes, 255)
-    }
-}
-
 impl Message for Test {
-    const KINDS: u32 = 3;
+    const SHAPE: u64 = shape("Test", &[]);
 
-    fn kind(&self) -> u32 {
-        self.number % 3
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        to.raw(self.number.into(), 31)?;
+        to.byte_vec(&self.bytes, 255)
     }
 
-    fn blank(kind: u32) -> Option<Self> {
-        (kind < 3).then(|| Self { number: 0, bytes: Vec::new() })
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        let number = u32::try_from(from.raw(31)?).map_err(|_| BitsError::Bounds)?;
+        Ok(Self { number, bytes: from.byte_vec(255)? })
     }
 }
+
+/// Channels of messages, and of bytes.
+const MESSAGES: [Channel<Test>; 4] =
+    [Channel::ordered(0), Channel::unordered(1), Channel::unreliable(2), Channel::sequenced(3)];
+const BYTES: [Channel; 2] = [Channel::ordered(4), Channel::unordered(5)];
 
 struct Pair {
     ends: [End; 2],
@@ -78,7 +79,7 @@ struct Pair {
 }
 
 struct End {
-    channels: Channels<Test>,
+    channels: Channels,
     endpoint: Endpoint<DatagramQueue>,
     /// Datagrams under way to this end.
     air: Vec<Vec<u8>>,
@@ -95,7 +96,21 @@ struct End {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Sent {
     Message { number: u32, id: Seq16, expires: bool },
-    Block { len: usize, start: u8 },
+    Bytes { len: usize, start: u8 },
+}
+
+/// What was received.
+enum Received {
+    Message(Test),
+    Bytes(Bytes),
+}
+
+/// The next of the channel with this number.
+fn recv(channels: &mut Channels, number: usize) -> Option<Received> {
+    match MESSAGES.get(number) {
+        Some(channel) => channels.recv(*channel).map(Received::Message),
+        None => channels.recv(BYTES[number - MESSAGES.len()]).map(Received::Bytes),
+    }
 }
 
 /// Runs a script: flags, then operations.
@@ -117,20 +132,20 @@ pub fn channel_pair(script: &[u8]) {
 }
 
 fn config(flags: u8) -> ChannelsConfig {
-    let mut channels = vec![
-        ChannelConfig::blocks(),
-        ChannelConfig { resend: Resend::Rtt(150), resend_lost: false, ..ChannelConfig::reliable_unordered() },
-        ChannelConfig::unreliable(),
-        ChannelConfig::unreliable_sequenced(),
-    ];
+    let [ordered, unordered, unreliable, sequenced] = MESSAGES.map(Channel::config);
+    let bytes = BYTES.map(Channel::config);
+    let unordered = ChannelConfig { resend: Resend::Rtt(150), resend_lost: false, ..unordered };
+    let mut channels = vec![ordered, unordered, unreliable, sequenced];
+    channels.extend(bytes);
     let mut payload_max = 1187;
+    for channel in &mut channels {
+        channel.carrier = Carrier::Packets;
+        if flags & TIGHT != 0 {
+            (channel.send_buffer, channel.receive_buffer, channel.messages_per_packet) = (20, 8, 3);
+        }
+    }
     if flags & TIGHT != 0 {
         payload_max = 280;
-        for channel in &mut channels {
-            (channel.send_buffer, channel.receive_buffer, channel.messages_per_packet) = (20, 8, 3);
-            channel.slice = 50;
-            channel.block_max = channel.block_max.min(8 * 50);
-        }
     }
     ChannelsConfig { channels, payload_max, packets: 64 }
 }
@@ -160,9 +175,9 @@ impl Pair {
                 let (channel, len, lifetime) = (script.u8() % 4, script.u8(), script.u8());
                 self.send(end, channel.into(), len.into(), lifetime);
             }
-            op::BLOCK => {
-                let (channel, len) = (script.u8() % 4, script.u16());
-                self.send_block(end, channel.into(), len.into());
+            op::BYTES => {
+                let (channel, len) = (script.u8() % 2, script.u16());
+                self.send_bytes(end, channel.into(), len.into());
             }
             op::PACKET => self.packet(end),
             op::READ => self.read(end),
@@ -194,18 +209,21 @@ impl Pair {
         let number = sender.numbers;
         let message = Test { number, bytes: payload(len, number.to_le_bytes()[0]) };
         let lifetime = (lifetime > 0).then(|| Duration::from_millis(8 * u64::from(lifetime)));
-        if let Ok(id) = sender.channels.send_expiring(channel, now, message, lifetime) {
+        if let Ok(id) = sender.channels.send_expiring(now, MESSAGES[channel], &message, lifetime) {
             sender.numbers += 1;
             receiver.expected[channel].push_back(Sent::Message { number, id, expires: lifetime.is_some() });
         }
     }
 
-    fn send_block(&mut self, end: usize, channel: usize, len: usize) {
+    fn send_bytes(&mut self, end: usize, channel: usize, len: usize) {
+        let now = self.now;
+        let most = self.config.payload_max.into();
         let [sender, receiver] = self.both(end);
         let start = sender.numbers.to_le_bytes()[0];
-        if sender.channels.send_block(channel, &payload(len, start)).is_ok() {
+        if sender.channels.send(now, BYTES[channel], &payload(len, start)).is_ok() {
+            assert!(len < most, "{len} bytes in a packet");
             sender.numbers += 1;
-            receiver.expected[channel].push_back(Sent::Block { len, start });
+            receiver.expected[MESSAGES.len() + channel].push_back(Sent::Bytes { len, start });
         }
     }
 
@@ -216,7 +234,7 @@ impl Pair {
         let payload = sender.channels.write(now, rtt).expect("messages write what they measure");
         let sequence = sender.endpoint.send(now, payload).expect("it is no longer than a packet");
         sender.channels.on_sent(now, sequence);
-        for (channel, expired) in sender.expired.iter_mut().enumerate() {
+        for (channel, expired) in MESSAGES.into_iter().zip(&mut sender.expired) {
             expired.extend(std::iter::from_fn(|| sender.channels.pop_expired(channel)));
         }
         while let Some(datagram) = sender.endpoint.output_mut().pop() {
@@ -238,8 +256,8 @@ impl Pair {
             told.insert(sequence);
             channels.on_acked(sequence);
         }
-        for (index, channel) in self.config.channels.iter().enumerate() {
-            assert!(channels.waiting(index) <= channel.send_buffer);
+        for channel in &self.config.channels {
+            assert!(channels.waiting(channel.channel) <= channel.send_buffer);
         }
         if self.flags & LAZY == 0 {
             self.read(end);
@@ -253,16 +271,16 @@ impl Pair {
         for (index, expected) in expected.iter_mut().enumerate() {
             let config = self.config.channels[index];
             let most = 2 * usize::from(config.receive_buffer) + usize::from(config.messages_per_packet);
-            let received: Vec<_> = std::iter::from_fn(|| channels.recv(index)).collect();
+            let received: Vec<_> = std::iter::from_fn(|| recv(channels, index)).collect();
             assert!(received.len() <= most, "{} messages are kept", received.len());
             for received in received.into_iter().filter(|_| !lies) {
-                match config.delivery {
-                    Delivery::ReliableOrdered => take_next(expected, &received),
-                    Delivery::ReliableUnordered | Delivery::Unreliable => {
+                match config.channel.kind() {
+                    ChannelKind::Ordered => take_next(expected, &received),
+                    ChannelKind::Unordered | ChannelKind::Unreliable => {
                         let at = expected.iter().position(|sent| is_same(*sent, &received));
                         expected.remove(at.expect("it was sent, and has not come before"));
                     }
-                    Delivery::UnreliableSequenced => {
+                    _ => {
                         let at = expected.iter().position(|sent| is_same(*sent, &received));
                         expected.drain(..=at.expect("it was sent, and nothing newer has come"));
                     }
@@ -309,12 +327,16 @@ impl Pair {
     fn check_done(&mut self) {
         for end in [0, 1] {
             self.read(end);
+            let config = self.config.clone();
             let [sender, receiver] = self.both(end);
-            for (channel, expected) in receiver.expected.iter_mut().enumerate().take(2) {
-                let expired = &sender.expired[channel];
-                expected.retain(|sent| !matches!(sent, Sent::Message { id, .. } if expired.contains(id)));
-                assert!(expected.is_empty(), "{expected:?} did not come");
-                assert_eq!(sender.channels.waiting(channel), 0);
+            let reliable = config.channels.iter().map(|config| config.channel);
+            for (channel, expected) in reliable.zip(&mut receiver.expected) {
+                if channel.kind().is_reliable() {
+                    let expired = &sender.expired[usize::from(channel.number())];
+                    expected.retain(|sent| !matches!(sent, Sent::Message { id, .. } if expired.contains(id)));
+                    assert!(expected.is_empty(), "{expected:?} did not come");
+                    assert_eq!(sender.channels.waiting(channel), 0);
+                }
             }
         }
     }
@@ -327,7 +349,7 @@ impl Pair {
 }
 
 /// Takes what comes next in order, past what may have expired.
-fn take_next(expected: &mut VecDeque<Sent>, received: &Received<Test>) {
+fn take_next(expected: &mut VecDeque<Sent>, received: &Received) {
     loop {
         let sent = expected.pop_front().expect("no more than was sent");
         if is_same(sent, received) {
@@ -337,12 +359,12 @@ fn take_next(expected: &mut VecDeque<Sent>, received: &Received<Test>) {
     }
 }
 
-fn is_same(sent: Sent, received: &Received<Test>) -> bool {
+fn is_same(sent: Sent, received: &Received) -> bool {
     match (sent, received) {
         (Sent::Message { number, .. }, Received::Message(message)) => {
             number == message.number && message.bytes == payload(message.bytes.len(), number.to_le_bytes()[0])
         }
-        (Sent::Block { len, start }, Received::Block(block)) => *block == payload(len, start),
+        (Sent::Bytes { len, start }, Received::Bytes(bytes)) => *bytes == payload(len, start),
         _ => false,
     }
 }
@@ -364,7 +386,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
                 ]);
                 if round % 20 == 10 {
                     bytes.extend_from_slice(&[
-                        op::BLOCK | end,
+                        op::BYTES | end,
                         0,
                         round.wrapping_mul(5),
                         u8::from(flags & TIGHT == 0),

@@ -3,12 +3,12 @@
 use super::script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use whitewater::Time;
 use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
 use whitewater::session::{
     Client, ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId,
 };
+use whitewater::{Channel, Time};
 use whitewater_sim::SimRng;
 
 /// The operations of a script, after its first byte, which says whether the server asks its application: an
@@ -235,18 +235,17 @@ impl World {
         self.drain();
     }
 
-    fn send(&mut self, lane: u8, len: u8) {
-        let message = vec![lane; usize::from(len) * 8];
+    fn send(&mut self, what: u8, len: u8) {
+        let message = vec![what; usize::from(len) * 8];
         let ends =
             [self.client.connection_mut(), self.confirmed.last().and_then(|id| self.server.session_mut(*id))];
-        let mut room = [0; 4096];
         for end in ends.into_iter().flatten() {
-            if lane.is_multiple_of(2) {
-                let _ = end.send(0, &message);
+            if what.is_multiple_of(2) {
+                let _ = end.send(CHANNEL, &message);
             } else {
                 let _ = end.send_datagram(&message);
             }
-            while end.recv(0, &mut room).is_ok() || end.recv_datagram(&mut room).is_ok() {}
+            while end.recv(CHANNEL).is_some() || end.recv_datagram().is_some() {}
             while end.pop_delivered().is_some() {}
         }
         self.drain();
@@ -382,7 +381,9 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Most datagrams that one end may send in a row.
+/// That of a default session.
+const CHANNEL: Channel = Channel::ordered(0);
+/// Datagrams that one end may send in a row.
 const DATAGRAMS: usize = 2000;
 /// Most timers that may fire in one wait.
 const WAKES: usize = 4000;

@@ -4,7 +4,7 @@ use whitewater::Time;
 use whitewater::events::Logged;
 use whitewater::kcp::{self, Kcp, Sn};
 use whitewater::machine::DatagramQueue;
-use whitewater::session::{Blob, Connection, SessionEvent};
+use whitewater::session::{Connection, SessionEvent};
 
 /// The log of a control block, added up.
 #[derive(Debug)]
@@ -69,8 +69,8 @@ impl SessionBook {
     ///
     /// # Panics
     ///
-    /// If a line is invalid, or the log disagrees with the statistics.
-    pub(crate) fn check(&mut self, connection: &mut Connection<Blob>) {
+    /// When a line is none, or the log says other than the statistics.
+    pub(crate) fn check(&mut self, connection: &mut Connection) {
         let stats = connection.stats();
         let Some(base) = self.base else {
             connection.log_events(MOST);

@@ -2,6 +2,7 @@
 
 use super::config::{Config, RTO_MAX};
 use super::congestion::Loss;
+use super::modern::AGE_MAX;
 use super::{Event, Kcp, Work};
 use crate::time::Time;
 use crate::wire::Output;
@@ -9,7 +10,7 @@ use crate::wire::Output;
 /// Estimate of the round trip, all in ms, or by time in µs. Source: ikcp.c `ikcp_update_ack`; RFC 6298.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
-    /// Smoothed round trip; 0: none measured yet.
+    /// Smoothed round trip; 0: none measured or expected yet.
     pub(super) srtt: u32,
     /// Mean deviation.
     pub(super) rttvar: u32,
@@ -38,6 +39,20 @@ impl Rtt {
         self.min = self.min.min(rtt);
     }
 
+    /// As long as no round trip is measured, it is taken to be this one.
+    const fn expect(&mut self, rtt: u32) {
+        (self.srtt, self.rttvar) = (rtt, rtt / 8);
+    }
+
+    /// The same as [`sample`](Self::sample) by time: the first one takes the place of what was expected.
+    #[inline]
+    pub(super) fn measure(&mut self, rtt: u32) {
+        if self.min().is_none() {
+            self.srtt = 0;
+        }
+        self.sample(rtt);
+    }
+
     /// The RTO that follows from the estimate.
     ///
     /// The peer may hold an ACK for a flush interval, so the RTO stays at least that far above
@@ -47,6 +62,11 @@ impl Rtt {
         self.rto = rto.max(config.rto_min()).min(RTO_MAX.into());
     }
 
+    /// By time: the smoothed round trip; `None`: it is not known, or only expected.
+    pub(super) fn measured(&self) -> Option<u32> {
+        (self.srtt > 0 && self.min != u32::MAX).then_some(self.srtt)
+    }
+
     /// Shortest round trip measured, ms.
     pub(super) fn min(&self) -> Option<u32> {
         (self.min != u32::MAX).then_some(self.min)
@@ -54,6 +74,15 @@ impl Rtt {
 }
 
 impl<O: Output> Kcp<O> {
+    /// Tells a round trip of the path, µs, that was measured elsewhere; 0: none was. By time, until one is measured here, nothing counts as
+    /// lost before half as long again; the first that is told counts.
+    #[inline]
+    pub(crate) fn expect_round_trip(&mut self, micros: u64) {
+        if self.rtt.srtt == 0 && micros > 0 && self.rtt.min().is_none() && self.config.is_by_time() {
+            self.rtt.expect(u32::try_from(micros).unwrap_or(u32::MAX).min(EXPECTED_MAX));
+        }
+    }
+
     /// Forgets what is known of the path, for the peer is reached by another one from now on: round trips, what overtakes what, and
     /// how much may be in flight, of which the congestion controller begins anew. What is in flight stays, and is sent again by the
     /// timeout of a fresh session.
@@ -96,6 +125,31 @@ impl<O: Output> Kcp<O> {
 /// RTO before the first sample, ms. Source: ikcp.c `IKCP_RTO_DEF`.
 const RTO_DEFAULT: u32 = 200;
 
+/// Longest round trip that is taken from elsewhere, µs: as much as a measured one may take.
+const EXPECTED_MAX: u32 = AGE_MAX.unsigned_abs();
+
 /// Largest round trip that is believed, ms: two of the largest RTO. An older echo is forged, or from
 /// before the clock jumped.
 pub(super) const SAMPLE_MAX: i32 = 2 * RTO_MAX as i32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seq::Conv;
+    use crate::wire::DatagramQueue;
+
+    #[test]
+    fn an_expected_round_trip_can_only_make_the_first_timeout_longer_and_gives_way_to_a_measured_one() {
+        for (expected, timeout) in [(0, 200), (20_000, 200), (140_000, 210), (300_000, 450)] {
+            let mut kcp = Kcp::new(Conv(1), &Config::default(), DatagramQueue::new()).unwrap();
+            kcp.expect_round_trip(expected);
+            kcp.send(b"first").unwrap();
+            kcp.flush(Time::ZERO);
+            assert_eq!(kcp.due_at(Time::ZERO), Time::from_millis(timeout), "{expected} us");
+            kcp.rtt.measure(20_000);
+            assert_eq!((kcp.rtt.srtt, kcp.rtt.rttvar), (20_000, 10_000));
+            kcp.expect_round_trip(900_000);
+            assert_eq!(kcp.rtt.srtt, 20_000);
+        }
+    }
+}

@@ -1,6 +1,5 @@
 //! What can go wrong, and what to do then.
 
-use crate::seq::Seq16;
 use thiserror::Error;
 
 /// Why a stream of bits took or gave no value.
@@ -20,7 +19,7 @@ pub enum BitsError {
     /// Writing: a float out of its range, or none.
     #[error("{value} is outside {min} to {max}")]
     Float { value: f32, min: f32, max: f32 },
-    /// The bounds of a field leave no value, or need more bits than there are. Repair the `serialize` of the type.
+    /// The bounds of a field leave no value, or need more bits than there are. Repair the `pack` of the type.
     #[error("no value is within the bounds of the field")]
     Bounds,
     /// Reading: padding that is not zero.
@@ -50,46 +49,4 @@ pub enum BitsError {
     /// Reading: whole bytes are left at the end.
     #[error("{left} bits are left at the end")]
     Trailing { left: usize },
-}
-
-/// Why a channel did not take a message or a block.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum ChannelSendError {
-    /// As much waits or is under way as the config allows. This is back-pressure, not a failure: send again when the peer has
-    /// acknowledged some.
-    #[error("{waiting} messages wait, {max} is the most")]
-    Full { waiting: u16, max: u16 },
-    /// The message takes more than one packet: send it as a block, or make it smaller.
-    #[error("a message of {bits} bits, where {max} fit")]
-    TooLarge { bits: usize, max: usize },
-    /// A block under way has not arrived yet: send the next one later.
-    #[error("another block is under way")]
-    BlockUnderWay,
-    /// The block is empty or too long, or the channel carries none.
-    #[error("a block of {len} bytes, outside 1 to {max}")]
-    BlockLength { len: usize, max: u32 },
-    /// A field of the message is out of its bounds.
-    #[error(transparent)]
-    Bits(#[from] BitsError),
-    /// There is no such channel.
-    #[error("there is no channel {index}, only {count}")]
-    NoChannel { index: usize, count: usize },
-}
-
-/// Why the payload of a packet was refused. Nothing but a counter has changed, and the packet must not be acknowledged.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum ReadError {
-    /// Its bits are not those of messages.
-    #[error(transparent)]
-    Bits(#[from] BitsError),
-    /// It has no message, which takes no payload to say.
-    #[error("a payload without a message")]
-    Empty,
-    /// A message lies beyond the buffer. With an honest peer too little was read: read what has come, and it will be sent again.
-    #[error("no room for message {id}")]
-    NoRoom { id: Seq16 },
 }

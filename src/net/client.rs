@@ -3,10 +3,7 @@
 use super::clock::{Clock, random};
 use super::driver::{Driver, ONE_PEER, farewell, within};
 use super::error::Error;
-use crate::message::Message;
-use crate::session::{
-    self, Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event,
-};
+use crate::session::{self, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
@@ -21,15 +18,18 @@ use zeroize::Zeroizing;
 /// A program without a loop of its own polls:
 ///
 /// ```no_run
+/// use whitewater::Channel;
 /// use whitewater::net::Client;
 /// use whitewater::session::{ClientConfig, Event, SessionConfig};
 ///
+/// const CHAT: Channel = Channel::ordered(0);
+///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let config = ClientConfig::secret(SessionConfig::default(), [7; 32]);
-/// let mut client: Client = Client::connect("game.example.org:4000", &config)?;
+/// let mut client = Client::connect("game.example.org:4000", &config)?;
 /// client.poll(None)?;
 /// if client.poll_event() == Some(Event::Connected) {
-///     client.send(0, b"all of this arrives")?;
+///     client.send(CHAT, b"all of this arrives")?;
 /// }
 /// client.shutdown(0)?; // and is waited for here
 /// # Ok(())
@@ -38,14 +38,11 @@ use zeroize::Zeroizing;
 ///
 /// What is sent leaves with the next pump, or with [`flush`](Driver::flush). The socket is not bound to a way to the server: when the
 /// machine goes from one network to another, an encrypted session goes on.
-pub type Client<M = Blob> = Driver<session::Client<M>>;
+pub type Client = Driver<session::Client>;
 
-impl<M: Message> Client<M> {
-    /// A session that begins to connect to the server at `addr`, from a port that the system chooses. Each address that `addr` resolves to
-    /// is tried, one after another, but for those of a family that this host does not have. An unspecified address, such as 0.0.0.0, means
-    /// this machine.
-    ///
-    /// A connect token has its server's addresses: `Client::connect(&*token.addresses, &ClientConfig::token(session, &token))`.
+impl Client {
+    /// A session that begins to connect, from a port that the system chooses. The addresses of `target` may be of IPv4 and IPv6: they
+    /// are tried one after another, and those of a family that this host does not have are left out.
     ///
     /// # Errors
     ///
@@ -103,12 +100,12 @@ impl<M: Message> Client<M> {
 
     /// The session's data, once it has been up.
     #[must_use]
-    pub fn connection(&self) -> Option<&Connection<M>> {
+    pub fn connection(&self) -> Option<&Connection> {
         self.machine.connection()
     }
 
     /// The same, to send and to receive.
-    pub fn connection_mut(&mut self) -> Option<&mut Connection<M>> {
+    pub fn connection_mut(&mut self) -> Option<&mut Connection> {
         self.machine.connection_mut()
     }
 
@@ -145,13 +142,13 @@ impl<M: Message> Client<M> {
 
     /// The session without its socket.
     #[must_use]
-    pub const fn session(&self) -> &session::Client<M> {
+    pub const fn session(&self) -> &session::Client {
         &self.machine
     }
 
     /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
     /// to poll.
-    pub const fn session_mut(&mut self) -> &mut session::Client<M> {
+    pub const fn session_mut(&mut self) -> &mut session::Client {
         &mut self.machine
     }
 }
@@ -172,11 +169,11 @@ pub(super) fn resolved(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Socke
 }
 
 /// A session that begins to connect, on a socket of any kind.
-pub(super) fn client<S: Socket, M: Message>(
+pub(super) fn client<S: Socket>(
     socket: UdpSocket,
     addresses: &[SocketAddr],
     config: &ClientConfig,
-) -> io::Result<(Port<S>, Clock, session::Client<M>)> {
+) -> io::Result<(Port<S>, Clock, session::Client)> {
     let port = Port::new(socket, Mode::Whole, ONE_PEER)?;
     let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
     let config = &ClientConfig { session, ..config.clone() };

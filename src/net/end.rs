@@ -1,7 +1,6 @@
 //! What a server and a client have in common for whoever has either on a thread or a task.
 
 use crate::machine::Machine;
-use crate::message::Message;
 use crate::session::{Client, ClientState, Connection, Event, Server, SessionConfig, SessionId};
 use crate::time::Time;
 
@@ -10,19 +9,15 @@ pub(super) type Id = Option<SessionId>;
 
 /// One end of sessions: those of a server, or the one of a client.
 pub(super) trait End: Machine + Send + 'static {
-    type Message: Message + Send + 'static;
-
     fn config(&self) -> &SessionConfig;
     fn next_event(&mut self) -> Option<(Id, Event)>;
-    fn connection(&mut self, id: Id) -> Option<&mut Connection<Self::Message>>;
+    fn connection(&mut self, id: Id) -> Option<&mut Connection>;
     fn close(&mut self, now: Time, id: Id, code: u16);
     /// Ends everything that can be ended at once; whether all sessions are over.
     fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool;
 }
 
-impl<M: Message + Send + 'static> End for Server<M> {
-    type Message = M;
-
+impl End for Server {
     fn config(&self) -> &SessionConfig {
         self.session_config()
     }
@@ -31,7 +26,7 @@ impl<M: Message + Send + 'static> End for Server<M> {
         self.poll_event().map(|(id, event)| (Some(id), event))
     }
 
-    fn connection(&mut self, id: Id) -> Option<&mut Connection<M>> {
+    fn connection(&mut self, id: Id) -> Option<&mut Connection> {
         self.session_mut(id?)
     }
 
@@ -44,9 +39,7 @@ impl<M: Message + Send + 'static> End for Server<M> {
     }
 }
 
-impl<M: Message + Send + 'static> End for Client<M> {
-    type Message = M;
-
+impl End for Client {
     fn config(&self) -> &SessionConfig {
         self.session_config()
     }
@@ -55,7 +48,7 @@ impl<M: Message + Send + 'static> End for Client<M> {
         Some((None, self.poll_event()?))
     }
 
-    fn connection(&mut self, _: Id) -> Option<&mut Connection<M>> {
+    fn connection(&mut self, _: Id) -> Option<&mut Connection> {
         self.connection_mut()
     }
 

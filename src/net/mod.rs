@@ -16,38 +16,38 @@
 //!
 //! ```
 //! use std::time::Duration;
+//! use whitewater::Channel;
 //! use whitewater::net::{Client, Server};
 //! use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 //!
+//! const CHAT: Channel = Channel::ordered(0);
 //! // Without encryption, as on a local network. With it: `examples/arena`.
 //! let session = SessionConfig::default(); // the same at both ends
-//! let mut server: Server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(session.clone()))?;
-//! let mut client: Client = Client::connect(server.local_addr()?, &ClientConfig::insecure(session))?;
-//! let mut message = [0; 1200];
+//! let mut server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(session.clone()))?;
+//! let mut client = Client::connect(server.local_addr()?, &ClientConfig::insecure(session))?;
 //! let answer = loop {
 //!     server.pump()?; // once a frame: reads what has come, sends what is due
 //!     while let Some((id, event)) = server.poll_event() {
 //!         if event == Event::Readable {
-//!             while let Ok(len) = server.recv(id, 0, &mut message) {
-//!                 // Lane 0 is reliable and ordered. An error is of this client, and must not end the server.
-//!                 let _ = server.send(id, 0, &message[..len]);
+//!             while let Some(message) = server.recv(id, CHAT) {
+//!                 let _ = server.send(id, CHAT, &message); // an error is of this client, and must not end the server
 //!             }
 //!         }
 //!     }
 //!     client.pump()?;
 //!     while let Some(event) = client.poll_event() {
 //!         match event {
-//!             Event::Connected => drop(client.send(0, b"hello")?),
+//!             Event::Connected => client.send(CHAT, b"hello")?,
 //!             Event::Closed { reason, .. } => return Err(format!("no session: {reason}").into()),
 //!             _ => {}
 //!         }
 //!     }
-//!     if let Ok(len) = client.recv(0, &mut message) {
-//!         break &message[..len];
+//!     if let Some(message) = client.recv(CHAT) {
+//!         break message;
 //!     }
 //!     std::thread::sleep(Duration::from_millis(1)); // the rest of the frame
 //! };
-//! assert_eq!(answer, b"hello");
+//! assert_eq!(answer, "hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -58,7 +58,7 @@
 //!
 //! ```no_run
 //! use whitewater::net::{ServerThreads, ThreadConfig};
-//! use whitewater::session::{Blob, ServerConfig, SessionConfig};
+//! use whitewater::session::{ServerConfig, SessionConfig};
 //!
 //! let config = ServerConfig {
 //!     max_sessions: 3000,        // who comes beyond is told that the server is busy
@@ -66,7 +66,7 @@
 //!     memory: 1 << 30,           // bytes: a quiet session holds 4 KiB at most, one whose buffers are all full some 640
 //!     ..ServerConfig::insecure(SessionConfig::default()) // encrypted: as of `Server`
 //! };
-//! let server = ServerThreads::<Blob>::bind("0.0.0.0:4000", &config, 4, &ThreadConfig::default())?;
+//! let server = ServerThreads::bind("0.0.0.0:4000", &config, 4, &ThreadConfig::default())?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -152,6 +152,6 @@ pub use driver::Driver;
 pub use error::Error;
 pub use server::Server;
 pub use tally::{SocketStats, SocketTraffic};
-pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ServerThreads, ThreadConfig, Way};
+pub use thread::{ClientThread, ServerThread, ServerThreads, ThreadConfig};
 #[doc(inline)]
 pub use whitewater_udp::SocketBuffers;

@@ -4,9 +4,8 @@ use super::clock::{Clock, random};
 use super::driver::{Driver, MANY_PEERS, farewell, within};
 use super::error::Error;
 use super::shards::{Wake, meet, sockets};
-use crate::message::Message;
 use crate::session::{
-    self, Blob, CloseTextError, Connection, DecisionError, Event, RedirectError, Request, ServerConfig,
+    self, CloseTextError, Connection, DecisionError, Event, RedirectError, Request, ServerConfig,
     ServerStats, SessionId,
 };
 use std::io;
@@ -20,19 +19,21 @@ use whitewater_udp::{Mode, Port, Socket};
 /// A program without a loop of its own polls:
 ///
 /// ```no_run
+/// use whitewater::Channel;
 /// use whitewater::net::Server;
 /// use whitewater::session::{Event, ServerConfig, SessionConfig};
+///
+/// const CHAT: Channel = Channel::ordered(0);
 ///
 /// # fn main() -> std::io::Result<()> {
 /// // Encrypted, by 32 random bytes that every client knows. With `ServerConfig::tokens` each has its own.
 /// let config = ServerConfig::secret(SessionConfig::default(), [7; 32]);
-/// let mut server: Server = Server::bind("0.0.0.0:4000", &config)?;
-/// let mut message = [0; 1 << 16];
+/// let mut server = Server::bind("0.0.0.0:4000", &config)?;
 /// while server.poll(None)? {
 ///     while let Some((id, event)) = server.poll_event() {
 ///         if event == Event::Readable {
-///             while let Ok(len) = server.recv(id, 0, &mut message) {
-///                 if server.send(id, 0, &message[..len]).is_err() {
+///             while let Some(message) = server.recv(id, CHAT) {
+///                 if server.send(id, CHAT, &message).is_err() {
 ///                     server.close(id, 1); // it sends and does not read
 ///                 }
 ///             }
@@ -45,9 +46,9 @@ use whitewater_udp::{Mode, Port, Socket};
 ///
 /// What is sent leaves with the next pump, or with [`flush`](Driver::flush). What a session has to do by itself, acknowledge, send again,
 /// notice that the peer is gone, it does in a pump as well: call one at least each few milliseconds, or when the last one said.
-pub type Server<M = Blob> = Driver<session::Server<M>>;
+pub type Server = Driver<session::Server>;
 
-impl<M: Message> Server<M> {
+impl Server {
     /// A server on `addr`.
     ///
     /// On an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
@@ -117,18 +118,18 @@ impl<M: Message> Server<M> {
     }
 
     /// The session that the last event told the end of, see [`session::Server::pop_ended`].
-    pub fn pop_ended(&mut self) -> Option<Connection<M>> {
+    pub fn pop_ended(&mut self) -> Option<Connection> {
         self.machine.pop_ended()
     }
 
     /// A session that is up, or whose end was told just now.
     #[must_use]
-    pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {
+    pub fn session(&self, id: SessionId) -> Option<&Connection> {
         self.machine.session(id)
     }
 
     /// The same, to send and to receive.
-    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
+    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
         self.machine.session_mut(id)
     }
 
@@ -194,22 +195,22 @@ impl<M: Message> Server<M> {
 
     /// The sessions without their socket.
     #[must_use]
-    pub const fn sessions(&self) -> &session::Server<M> {
+    pub const fn sessions(&self) -> &session::Server {
         &self.machine
     }
 
     /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
     /// to poll.
-    pub const fn sessions_mut(&mut self) -> &mut session::Server<M> {
+    pub const fn sessions_mut(&mut self) -> &mut session::Server {
         &mut self.machine
     }
 }
 
 /// Sessions of a server, on a socket of any kind.
-pub(super) fn server<S: Socket, M: Message>(
+pub(super) fn server<S: Socket>(
     socket: UdpSocket,
     config: &ServerConfig,
-) -> io::Result<(Port<S>, Clock, session::Server<M>)> {
+) -> io::Result<(Port<S>, Clock, session::Server)> {
     let port = Port::new(socket, Mode::Whole, MANY_PEERS)?;
     let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
     let mut config = ServerConfig { session, ..config.clone() };

@@ -1,67 +1,67 @@
 //! What is sent to a session and received from it: the same for servers and for clients.
 
 use super::{Client, Server};
-use crate::kcp::RecvError;
-use crate::message::Message;
-use crate::message::channel::Received;
-use crate::seq::Seq16;
-use crate::session::{ClientState, DatagramId, SendError, SessionId};
+use crate::channel::{AnyChannel, Channel, RecvError, SendError};
+use crate::message::pack::Payload;
+use crate::session::{ClientState, DatagramId, SessionId};
+use bytes::Bytes;
 
 /// The verbs of a driver whose sessions `$connection` gives, by their id where there are several.
 macro_rules! verbs {
     ($driver:ident, $connection:ident $(, $id:ident: $of:ty)?) => {
-        impl<M: Message> $driver<M> {
-            /// Queues a message on a reliable lane, see [`Connection::send`](crate::session::Connection::send), also for its errors; [`Closed`](SendError::Closed) if there is no such session, [`NotConnected`](SendError::NotConnected) if it is not up yet.
-            pub fn send(&mut self, $($id: $of,)? lane: usize, message: &[u8]) -> Result<usize, SendError> {
+        impl $driver {
+            /// Queues a message, see [`Connection::send`](crate::session::Connection::send), also for its errors.
+            pub fn send<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>, message: &P::Sent) -> Result<(), SendError> {
                 let absent = self.absent();
-                self.$connection($($id)?).ok_or(absent)?.send(lane, message)
+                self.$connection($($id)?).ok_or(absent)?.send(channel, message)
             }
 
-            /// Takes the next message of a reliable lane and returns its length, see [`Connection::recv`](crate::session::Connection::recv), also for its errors; `NoMessage` if there is no such session.
-            pub fn recv(&mut self, $($id: $of,)? lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-                self.$connection($($id)?).ok_or(RecvError::NoMessage)?.recv(lane, buf)
+            /// Takes the next message of a channel; `None`: there is none yet, or no such session. See
+            /// [`Connection::recv`](crate::session::Connection::recv).
+            pub fn recv<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>) -> Option<P::Received> {
+                self.$connection($($id)?)?.recv(channel)
             }
 
-            /// Queues an unreliable datagram, see [`Connection::send_datagram`](crate::session::Connection::send_datagram), also for its errors; [`Closed`](SendError::Closed) if there is no such session, [`NotConnected`](SendError::NotConnected) if it is not up yet.
+            /// Takes the next message of a channel of bytes into `buf` and returns its length, see
+            /// [`Connection::recv_into`](crate::session::Connection::recv_into), also for its errors.
+            pub fn recv_into(&mut self, $($id: $of,)? channel: Channel, buf: &mut [u8]) -> Result<usize, RecvError> {
+                self.$connection($($id)?).ok_or(RecvError::Empty)?.recv_into(channel, buf)
+            }
+
+            /// Queues an unreliable datagram, see [`Connection::send_datagram`](crate::session::Connection::send_datagram), also for its errors.
             pub fn send_datagram(&mut self, $($id: $of,)? datagram: &[u8]) -> Result<DatagramId, SendError> {
                 let absent = self.absent();
                 self.$connection($($id)?).ok_or(absent)?.send_datagram(datagram)
             }
 
-            /// Takes the next unreliable datagram and returns its length, see [`Connection::recv_datagram`](crate::session::Connection::recv_datagram), also for its errors; `NoMessage` if there is no such session.
-            pub fn recv_datagram(&mut self, $($id: $of,)? buf: &mut [u8]) -> Result<usize, RecvError> {
-                self.$connection($($id)?).ok_or(RecvError::NoMessage)?.recv_datagram(buf)
+            /// Takes the next unreliable datagram; `None`: there is none, or no such session.
+            pub fn recv_datagram(&mut self $(, $id: $of)?) -> Option<Bytes> {
+                self.$connection($($id)?)?.recv_datagram()
             }
 
-            /// Stores a message of a channel, see [`Connection::send_message`](crate::session::Connection::send_message), also for its errors; [`Closed`](SendError::Closed) if there is no such session, [`NotConnected`](SendError::NotConnected) if it is not up yet.
-            pub fn send_message(&mut self, $($id: $of,)? channel: usize, message: M) -> Result<Seq16, SendError> {
-                let now = self.now();
-                let absent = self.absent();
-                self.$connection($($id)?).ok_or(absent)?.send_message(channel, now, message)
+            /// Takes the next unreliable datagram into `buf` and returns its length, see
+            /// [`Connection::recv_datagram_into`](crate::session::Connection::recv_datagram_into), also for its errors.
+            pub fn recv_datagram_into(&mut self, $($id: $of,)? buf: &mut [u8]) -> Result<usize, RecvError> {
+                self.$connection($($id)?).ok_or(RecvError::Empty)?.recv_datagram_into(buf)
             }
 
-            /// Stores a block of a channel, see [`Connection::send_block`](crate::session::Connection::send_block), also for its errors; [`Closed`](SendError::Closed) if there is no such session, [`NotConnected`](SendError::NotConnected) if it is not up yet.
-            pub fn send_block(&mut self, $($id: $of,)? channel: usize, block: &[u8]) -> Result<(), SendError> {
-                let absent = self.absent();
-                self.$connection($($id)?).ok_or(absent)?.send_block(channel, block)
-            }
-
-            /// Takes the next message or block of a channel.
-            pub fn recv_message(&mut self, $($id: $of,)? channel: usize) -> Option<Received<M>> {
-                self.$connection($($id)?)?.recv_message(channel)
+            /// Whether all that was sent on a reliable channel is known to have arrived, see
+            /// [`Connection::is_delivered`](crate::session::Connection::is_delivered).
+            pub fn is_delivered(&mut self, $($id: $of,)? channel: impl Into<AnyChannel>) -> bool {
+                self.$connection($($id)?).is_none_or(|connection| connection.is_delivered(channel))
             }
         }
     };
 }
 
-impl<M: Message> Server<M> {
+impl Server {
     /// Why there is no connection to send on.
     const fn absent(&self) -> SendError {
         SendError::Closed
     }
 }
 
-impl<M: Message> Client<M> {
+impl Client {
     fn absent(&self) -> SendError {
         match self.state() {
             ClientState::Idle | ClientState::Hello | ClientState::Connect => SendError::NotConnected,

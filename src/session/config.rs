@@ -1,16 +1,16 @@
 //! The knobs of a session: plain fields, checked once. Nothing is clamped.
 
+use crate::channel::{CHANNELS_MAX, Carrier, Channel, ChannelConfig, ChannelKind, ChannelsConfig};
 use crate::config::{ConfigError, in_range, millis, time_in_range, unless};
 use crate::kcp;
-use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};
 use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
 
 settings! {
-    /// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
-    /// the same channels. docs/TUNING.md says when to change what.
+    /// What both ends of a session have. Channels are part of the application's protocol: both ends need the same. docs/TUNING.md says when
+    /// to change what.
     ///
     /// ```
     /// use whitewater::session::SessionConfig;
@@ -18,7 +18,7 @@ settings! {
     /// // Longer datagrams where the path carries them, if the other end looks for them as well.
     /// let config = SessionConfig { path_mtu: Some(1472), ..SessionConfig::default() };
     /// assert!(config.check().is_ok());
-    /// // An error says what is wrong: here, that the windows of the lanes need more memory for datagrams of 9000 bytes.
+    /// // An error says what is wrong: here, that the windows of KCP need more memory for datagrams of 9000 bytes.
     /// let config = SessionConfig { path_mtu: Some(9000), ..SessionConfig::default() };
     /// assert_eq!(config.check().unwrap_err().field, "receive_memory");
     /// ```
@@ -29,35 +29,35 @@ settings! {
         /// Largest datagram sent and taken, bytes of UDP payload: 576 to 1200. What is sent is the least of both ends.
         pub max_datagram: u16 = 1200, DATAGRAM_MIN.into()..=DATAGRAM_MAX.into();
         /// Look for a path that carries longer datagrams, up to so many bytes of UDP payload: 1200 to 9000, 1472 on most paths of IPv4
-        /// and 1452 on most of IPv6. What is found is used for lanes; unreliable datagrams and channels keep to `max_datagram`, which has
-        /// to be 1200 then. Only as far as both ends look. `None`: nothing is looked for.
+        /// and 1452 on most of IPv6. What is found is used for what KCP carries; unreliable datagrams and packets of messages keep to
+        /// `max_datagram`, which has to be 1200 then. Only as far as both ends look. `None`: nothing is looked for.
         pub path_mtu: Option<u16> = None, DATAGRAM_MAX.into()..=9000;
         /// Say of datagrams that they heed the marks of queues that fill (ECN), and heed them, if the peer does as well and the path leaves the
-        /// marks alone. Marks count as loss does, and nothing is sent again. There has to be something that slows down: `pacing`, or lanes
-        /// without `nc`. Off by default.
+        /// marks alone. Marks count as loss does, and nothing is sent again. There has to be something that slows down: `pacing`, or
+        /// congestion control of the channels. Off by default.
         pub ecn: bool = false;
-        /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
-        /// nothing here: the session sets them.
-        pub lanes: Vec<kcp::Config> = vec![kcp::Config::default()], 0..=16;
-        /// Channels of packed messages, the most urgent first: 0 to 64.
-        pub channels: Vec<ChannelConfig> = Vec::new(), 0..=64;
+        /// The channels, by their numbers from 0, the most urgent first: 0 to 32. By default there is one, `Channel::ordered(0)`, of bytes.
+        pub channels: Vec<ChannelConfig> = vec![Channel::<[u8]>::ordered(0).config()], 0..=CHANNELS_MAX as u64;
         /// Bytes of unreliable datagrams that may wait to be sent: 1500 to 2^24.
         pub datagrams_out: u32 = 64 << 10, 1500..=1 << 24;
         /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
         pub datagrams_in: u32 = 64 << 10, 1500..=1 << 24;
-        /// Bytes that messages on lanes may take until they are acknowledged, with 32 for each segment: 1500 to 2^30. A quarter is shared out
-        /// evenly among the lanes, and no other lane takes from that; the rest is for whoever asks first.
+        /// Bytes that messages carried by KCP may take until they are acknowledged, with 32 for each segment: 1500 to 2^30. A quarter is
+        /// shared out evenly among the channels, and no other takes from that; the rest is for whoever asks first. One message of 16 KiB or
+        /// more of each channel does not count while it is being sent.
         pub send_memory: u32 = 256 << 10, 1500..=1 << 30;
-        /// Bytes of segments that lanes hold until they are read: 200,000 to 2^30. A quarter is shared out evenly among the lanes; the
-        /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200.
+        /// Bytes of segments that KCP holds until they are read: 200,000 to 2^30. A quarter is shared out evenly among the channels; the
+        /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200. A
+        /// message of 16 KiB or more that is coming takes its own memory, up to `max_message` of its channel.
         pub receive_memory: u32 = 256 << 10;
         /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
         pub unacked: u16 = 1024, 64..=1 << 15;
-        /// How many datagrams with data leave a second, lanes, channels and unreliable datagrams together, by good and bad mode:
-        /// [`pace`](crate::pace). `None`: as many as there are; each lane then has its own congestion control, and nothing else any.
+        /// How many datagrams with data leave a second, channels and unreliable datagrams together, by good and bad mode:
+        /// [`pace`](crate::pace). `None`: as many as there are; what KCP carries then has the congestion control of its channel, and
+        /// nothing else any.
         pub pacing: Option<PaceConfig> = None;
-        /// Protect packets by repairs, of which what is lost is rebuilt without a round trip, if the peer does as well: lanes, channels and
-        /// unreliable datagrams. Their payloads have 18 bytes less then. `None`, the default: nothing is protected.
+        /// Protect packets by repairs, of which what is lost is rebuilt without a round trip, if the peer does as well, of all
+        /// channels. Their payloads have 18 bytes less then. `None`, the default: nothing is protected.
         pub repairs: Option<RepairConfig> = None;
         /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
         pub ack_delay: Duration = Duration::from_millis(10), 0..=100;
@@ -85,15 +85,21 @@ impl SessionConfig {
         if self.path_mtu.is_some() {
             in_range("max_datagram", self.max_datagram, DATAGRAM_MAX..=DATAGRAM_MAX)?;
         }
-        for lane in &self.lanes {
-            self.lane(lane, DATAGRAM_MIN - REPAIR_ROOM).check()?;
-            self.lane(lane, self.datagram_taken()).check()?;
-            let has_to_slow_down = self.ecn && self.pacing.is_none();
-            let is_unlimited = lane.congestion == kcp::Congestion::None && has_to_slow_down;
+        for (number, channel) in (0..).zip(&self.channels) {
+            channel.check()?;
+            unless(
+                channel.channel.number() != number,
+                "channels",
+                "their numbers are their places: 0, 1, 2 and so on",
+            )?;
+            self.lane(channel, DATAGRAM_MIN - REPAIR_ROOM).check()?;
+            self.lane(channel, self.datagram_taken()).check()?;
+            let has_to_slow_down = self.ecn && self.pacing.is_none() && channel.carrier == Carrier::Kcp;
+            let is_unlimited = channel.kcp.congestion == kcp::Congestion::None && has_to_slow_down;
             unless(
                 is_unlimited,
                 "ecn",
-                "needs something that slows down: set `pacing`, or `congestion` of the lanes",
+                "needs something that slows down: set `pacing`, or `congestion` of the channels",
             )?;
         }
         if let Some(channels) = self.channels(DATAGRAM_MIN - REPAIR_ROOM) {
@@ -117,28 +123,37 @@ impl SessionConfig {
         if self.repairs.is_some() { ecn | FEATURE_REPAIRS } else { ecn }
     }
 
-    /// Longest segments of a lane together in one frame, in datagrams of so many bytes.
+    /// Longest segments of KCP together in one frame, in datagrams of so many bytes.
     pub(super) const fn frame_max(max_datagram: u16) -> u16 {
         room(max_datagram) - FRAME_HEAD
     }
 
-    pub(super) fn lane(&self, lane: &kcp::Config, max_datagram: u16) -> kcp::Config {
+    /// KCP for a channel, in datagrams of so many bytes.
+    pub(super) fn lane(&self, channel: &ChannelConfig, max_datagram: u16) -> kcp::Config {
         let (mtu, rcv_mtu) = (Self::frame_max(max_datagram), Self::frame_max(self.datagram_taken()));
-        kcp::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), ..*lane }
+        let stream = channel.channel.kind() == ChannelKind::Stream;
+        kcp::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), stream, ..channel.kcp }
     }
 
-    /// The channels in datagrams of so many bytes; `None`: there are none.
+    /// The channels in packets, in datagrams of so many bytes; `None`: there are none.
     pub(super) fn channels(&self, max_datagram: u16) -> Option<ChannelsConfig> {
         let payload_max = Self::datagram_max(max_datagram);
-        let (channels, packets) = (self.channels.clone(), self.unacked.min(PACKETS_MAX));
+        let packed = self.channels.iter().copied().filter(|channel| channel.carrier == Carrier::Packets);
+        let (channels, packets) = (packed.collect::<Vec<_>>(), self.unacked.min(PACKETS_MAX));
         (!channels.is_empty()).then_some(ChannelsConfig { channels, payload_max, packets })
     }
 
     pub(super) fn said<'a>(&self, user: &'a [u8]) -> Msg1<'a> {
-        let rcv_wnd = self.lanes.first().map_or(0, |lane| lane.rcv_wnd);
+        let rcv_wnd = self.channels.first().map_or(0, |channel| channel.kcp.rcv_wnd);
         let keepalive_ms = u16::try_from(self.keepalive.as_millis()).unwrap_or(u16::MAX);
         let (features, max_datagram) = (self.features(), self.datagram_taken());
         Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user, shape: &[] }
+    }
+
+    /// Most bytes of an unreliable datagram that this end sends, whatever the other end takes.
+    #[cfg(feature = "net")]
+    pub(crate) fn datagram_max_here(&self) -> usize {
+        Self::datagram_max(self.max_datagram).into()
     }
 
     /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.
@@ -167,7 +182,7 @@ pub(super) const OVERHEAD_MAX: u16 = 25;
 pub(super) const FRAME_HEAD: u16 = 3;
 /// Bytes of an ACK frame, type included.
 pub(super) const ACK_FRAME: u16 = 9;
-/// Three quarters of it have room for the longest message that a lane carries: 127 segments of 1172 bytes, headers included. Longer
+/// Three quarters of it have room for the longest message that KCP carries in one piece: 127 segments of 1172 bytes, headers included. Longer
 /// datagrams take more of it.
 const RECEIVE_MIN: u32 = 200_000;
 /// Packets that channels remember at most: 64 messages each, half of the ids.

@@ -19,7 +19,7 @@ pub enum Event {
     Connected,
     /// Something can be read: read until nothing is left, then this comes again.
     Readable,
-    /// A lane that was full has room again, or what a lane was [asked](super::Connection::is_delivered) about has arrived. Room for a message
+    /// A channel that was full has room again, or what one was [asked](super::Connection::is_delivered) about has arrived. Room for a message
     /// that was refused is kept for 20 ms.
     Writable,
     /// The server sends us to another one: [`take_redirect`](super::Client::take_redirect) has the token for it.
@@ -68,7 +68,7 @@ pub enum CloseReason {
     /// The peer broke the protocol.
     #[error("the peer broke the protocol")]
     Protocol,
-    /// Nothing that a lane sent was acknowledged for too long.
+    /// Nothing that KCP sent of a channel was acknowledged for too long.
     #[error("the peer acknowledges nothing any more")]
     DeadLink,
     /// The peer read nothing for too long.
@@ -135,9 +135,9 @@ pub mod code {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Undelivered {
-    /// Segments of lanes: sent and not acknowledged, or waiting.
+    /// Segments of KCP: sent and not acknowledged, or waiting.
     pub segments: usize,
-    /// Messages and slices of reliable channels.
+    /// Messages in packets, and long messages that are not all segments yet.
     pub messages: usize,
     /// Unreliable datagrams that never left.
     pub datagrams: usize,
@@ -173,7 +173,7 @@ events! {
             end: &'static str = "Which end of the session this is: `client` or `server`.",
             lanes: u16 = "How many lanes there are.",
         },
-        /// Something that a lane did.
+        /// Something that KCP did for a channel.
         "" Lane { lane: u16 = "Which.", event: kcp::Event = "What.", },
         /// Datagrams left.
         "out" Out {

@@ -3,20 +3,22 @@
 //! [`Client`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
 //! a source of random bytes: datagrams and time come in, datagrams, a time to wake up and events go out. After any call, drain
 //! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::machine::Machine). A [`Connection`] is what both have of
-//! a session that is up: reliable lanes (each a [`Kcp`](crate::kcp::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
+//! a session that is up: channels, each carried by a [`Kcp`](crate::kcp::Kcp) or in packets, and unreliable datagrams with receipts, all in the same
+//! datagrams.
 //!
 //! ```
 //! use std::net::SocketAddr;
-//! use whitewater::Time;
 //! use whitewater::machine::Machine;
 //! use whitewater::rand_core::UnwrapErr;
 //! use whitewater::session::{Client, ClientConfig, Event, Server, ServerConfig, SessionConfig};
+//! use whitewater::{Channel, Time};
 //!
+//! const CHAT: Channel = Channel::ordered(0);
 //! let rng = UnwrapErr(getrandom::SysRng); // in a test, one with a seed, such as that of the crate `whitewater-sim`
 //! let (here, there) = (SocketAddr::from(([10, 0, 0, 1], 1000)), SocketAddr::from(([10, 0, 0, 2], 4000)));
 //! let session = SessionConfig::default(); // the same at both ends
-//! let mut server: Server = Server::new(&ServerConfig::insecure(session.clone()), rng)?;
-//! let mut client: Client = Client::new(&ClientConfig::insecure(session), rng)?;
+//! let mut server = Server::new(&ServerConfig::insecure(session.clone()), rng)?;
+//! let mut client = Client::new(&ClientConfig::insecure(session), rng)?;
 //! let (mut now, mut buf) = (Time::ZERO, Vec::new());
 //! client.connect(now, &[there])?;
 //!
@@ -34,14 +36,13 @@
 //!     }
 //!     now = now + std::time::Duration::from_millis(1); // or as long as `poll_timeout` says
 //! };
-//! client.connection_mut().ok_or("not up")?.send(0, b"hello")?;
+//! client.connection_mut().ok_or("not up")?.send(CHAT, b"hello")?;
 //! while client.poll_transmit(now, &mut buf).is_some() {
 //!     server.handle_datagram(now, here.into(), &mut buf);
 //!     buf.clear();
 //! }
-//! let mut message = [0; 100];
-//! let len = server.session_mut(id).ok_or("gone")?.recv(0, &mut message)?;
-//! assert_eq!(&message[..len], b"hello");
+//! let message = server.session_mut(id).ok_or("gone")?.recv(CHAT).ok_or("no message")?;
+//! assert_eq!(message, "hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -59,7 +60,6 @@ macro_rules! printed_without_secrets {
     )*};
 }
 
-mod blob;
 mod client;
 mod config;
 mod connection;
@@ -80,13 +80,15 @@ mod suite;
 pub mod token;
 pub(crate) mod wire;
 
-pub use blob::Blob;
+pub use crate::channel::{RecvError, SendError};
 pub use client::{Client, ClientConfig, ClientState, ConnectError};
 pub use config::SessionConfig;
+#[cfg(feature = "net")]
+pub(crate) use connection::DATAGRAMS;
 pub use connection::{Connection, ConnectionState};
 #[cfg(feature = "crypto")]
 pub use crypto::noise::public_key;
-pub use error::{CloseTextError, DecisionError, RedirectError, SendError};
+pub use error::{CloseTextError, DecisionError, RedirectError};
 pub use event::{CloseReason, DatagramId, Event, SessionEvent, Undelivered, code};
 pub use exchange::HandshakeError;
 pub use repair::{RepairConfig, RepairStats};

@@ -4,7 +4,7 @@
 //! message was good is answered.
 
 use super::SessionConfig;
-use crate::message::channel::Delivery;
+use crate::channel::{Carrier, ChannelConfig, ChannelKind};
 use siphasher::sip128::SipHasher24;
 use std::fmt;
 
@@ -15,14 +15,14 @@ pub(super) struct Shape(Box<[u8]>);
 /// Where both ends differ that have to be alike. Displayed, it says how, as seen from this end.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Mismatch {
-    /// Which lane or channel, counted from the first lane.
+    /// Which channel.
     index: u8,
     /// `None`: there is none of that number.
     here: Option<Entry>,
     there: Option<Entry>,
 }
 
-/// A lane or channel in short: what it is, and a byte each of the hashes of its messages and of its knobs.
+/// A channel in short: what it is, and a byte each of the hashes of its messages and of its knobs.
 type Entry = [u8; ENTRY_LEN];
 
 impl Shape {
@@ -66,30 +66,30 @@ pub(super) const fn is_shape(bytes: &[u8]) -> bool {
     len == 0 || len >= HASH_LEN && len <= SHAPE_MAX && (len - HASH_LEN).is_multiple_of(ENTRY_LEN)
 }
 
-/// What lanes and channels have that the peer's need as well: a number of the kind, of the type of its messages, knobs.
-fn entries(config: &SessionConfig) -> impl Iterator<Item = (u8, u64, [u32; 2])> {
-    let lanes = config.lanes.iter().map(|lane| (LANE | u8::from(lane.stream), 0, [0; 2]));
-    let channels = config.channels.iter().map(|channel| {
-        let kind = match channel.delivery {
-            Delivery::ReliableOrdered => 0,
-            Delivery::ReliableUnordered => 1,
-            Delivery::Unreliable => 2,
-            Delivery::UnreliableSequenced => 3,
+/// What channels have that the peer's need as well: a number of the kind, of the type of its messages, knobs.
+fn entries(config: &SessionConfig) -> impl Iterator<Item = (u8, u64, [u32; 3])> {
+    config.channels.iter().map(|config| {
+        let ChannelConfig { channel, carrier, receive_buffer, messages_per_packet, max_message, .. } =
+            *config;
+        let (kind, in_packets) = match (channel.kind(), carrier) {
+            (ChannelKind::Ordered, Carrier::Kcp) => (0, [0; 2]),
+            (ChannelKind::Stream, _) => (1, [0; 2]),
+            (kind, _) => (kind as u8 + 2, [receive_buffer.into(), messages_per_packet.into()]),
         };
-        (kind, 0, [channel.block_max, channel.slice.into()])
-    });
-    lanes.chain(channels)
+        let [receive_buffer, messages_per_packet] = in_packets;
+        (kind, channel.shape, [receive_buffer, messages_per_packet, max_message])
+    })
 }
 
 /// The words for a kind.
 const fn name(kind: u8) -> &'static str {
     match kind {
-        0 => "reliable and ordered",
-        1 => "reliable and unordered",
-        2 => "unreliable",
-        3 => "unreliable and sequenced",
-        LANE => "a lane of messages",
-        STREAM => "a lane that is a stream",
+        0 => "ordered",
+        1 => "a stream",
+        2 => "ordered, in packets,",
+        3 => "unordered",
+        4 => "sequenced",
+        5 => "unreliable",
         _ => "of a kind that is not known here",
     }
 }
@@ -130,7 +130,5 @@ impl fmt::Display for Mismatch {
 pub const SHAPE_MAX: usize = HASH_LEN + ENTRY_LEN * ENTRIES_MAX as usize;
 const HASH_LEN: usize = 8;
 const ENTRY_LEN: usize = 3;
-/// Lanes and channels that a session has at most.
-const ENTRIES_MAX: u8 = 16 + 64;
-const LANE: u8 = 0x10;
-const STREAM: u8 = LANE | 1;
+/// Channels that a description has room for: more than a session has.
+const ENTRIES_MAX: u8 = 80;

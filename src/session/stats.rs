@@ -24,7 +24,7 @@ stats! {
         pub packets_judged: u64 => "whitewater_session_packets_judged_total",
         /// Packets sent that got lost.
         pub packets_lost: u64 => "whitewater_session_packets_lost_total",
-        /// All lanes together; [`lane_stats`](super::Connection::lane_stats) has each.
+        /// What KCP does for all channels together; [`kcp_stats`](super::Connection::kcp_stats) has each channel.
         pub lanes: LaneTotals => all,
         /// Unreliable datagrams that wait to leave.
         pub datagrams_waiting: usize => "whitewater_session_datagrams_waiting",

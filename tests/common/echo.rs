@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use whitewater::Channel;
 use whitewater::net::Server;
 use whitewater::session::{Event, ServerStats, SessionId};
 
-/// Runs until it is dropped, and then disappears without saying goodbye.
+/// What comes on it goes back on it.
+const ECHOED: Channel = Channel::ordered(0);
+
+/// Served until it is dropped: then it is gone without a word.
 pub(crate) struct Echo {
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -60,13 +64,13 @@ impl Drop for Echo {
 
 fn echo(server: &mut Server, id: SessionId, answer: Answer) {
     let mut buf = vec![0; 1 << 16];
-    while let Ok(len) = server.recv_datagram(id, &mut buf) {
+    while let Ok(len) = server.recv_datagram_into(id, &mut buf) {
         match answer(server, id, &buf[..len]) {
             Some(answer) => drop(server.send_datagram(id, &answer).unwrap()),
             None => server.close(id, 7),
         }
     }
-    while let Ok(len) = server.recv(id, 0, &mut buf) {
-        server.send(id, 0, &buf[..len]).unwrap();
+    while let Ok(len) = server.recv_into(id, ECHOED, &mut buf) {
+        server.send(id, ECHOED, &buf[..len]).unwrap();
     }
 }

@@ -4,14 +4,15 @@
 use super::machine::Whole as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use whitewater::Time;
+use whitewater::channel::{Carrier, ChannelConfig};
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire;
+use whitewater::kcp::Config;
 use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
 use whitewater::session::{
-    self, Blob, ClientConfig, CloseReason, Connection, Event, Server, ServerConfig, SessionConfig, SessionId,
-    Suite,
+    self, ClientConfig, CloseReason, Connection, Event, Server, ServerConfig, SessionConfig, SessionId, Suite,
 };
+use whitewater::{Channel, Time};
 use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
 /// The whole setup. Each seed gives one run.
@@ -22,9 +23,9 @@ pub(crate) struct World {
     /// Sessions of the server, in the order in which they connected.
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) events: Vec<(Time, SessionId, Event)>,
-    /// Closed sessions of the server, as it returned them.
-    pub(crate) ended: BTreeMap<SessionId, Connection<Blob>>,
-    /// Datagrams that were sent, if they are recorded: when, from where, to where, and their bytes.
+    /// Sessions of the server that are over, as it handed them out.
+    pub(crate) ended: BTreeMap<SessionId, Connection>,
+    /// Datagrams that left, if they are recorded: when, whence, whither, what.
     pub(crate) tap: Vec<Tapped>,
     pub(crate) taps: bool,
     /// What the server sent to strangers, that is, addresses without a link.
@@ -71,6 +72,26 @@ struct Route {
     address: SocketAddr,
     up: Link,
     down: Link,
+}
+
+/// An ordered channel of bytes: the first is that of a default session.
+pub(crate) const fn on(number: u8) -> Channel {
+    Channel::ordered(number)
+}
+
+/// So many ordered channels that go by KCP with these knobs.
+pub(crate) fn ordered(knobs: impl IntoIterator<Item = Config>) -> Vec<ChannelConfig> {
+    (0..).zip(knobs).map(|(number, kcp)| ChannelConfig { kcp, ..on(number).config() }).collect()
+}
+
+/// The channel, in packets.
+pub(crate) fn in_packets(channel: Channel) -> ChannelConfig {
+    ChannelConfig { carrier: Carrier::Packets, ..channel.config() }
+}
+
+/// KCP as the first channel of a default session has it.
+pub(crate) fn default_kcp() -> Config {
+    on(0).config().kcp
 }
 
 pub(crate) const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
@@ -211,14 +232,14 @@ impl World {
     }
 
     /// The first session of the server.
-    pub(crate) fn session(&mut self) -> &mut Connection<Blob> {
+    pub(crate) fn session(&mut self) -> &mut Connection {
         let id = self.sessions[0];
         let ended = self.ended.get_mut(&id);
         ended.or_else(|| self.server.session_mut(id)).expect("the session was there")
     }
 
     /// The session of the first client.
-    pub(crate) fn client(&mut self) -> &mut Connection<Blob> {
+    pub(crate) fn client(&mut self) -> &mut Connection {
         self.clients[0].session.connection_mut().expect("the client is up")
     }
 

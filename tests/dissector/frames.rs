@@ -4,7 +4,7 @@ use super::pcap::Captured;
 use super::{addresses, hex, hexes, sessions, texts, tshark};
 use crate::common::configs;
 use crate::common::sessions::{
-    Toward, World, client_address, client_config, forger, server_address, server_config,
+    Toward, World, client_address, client_config, forger, on, ordered, server_address, server_config,
 };
 use crate::common::{at, ms};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,8 +66,8 @@ fn bulk(
     let mut buf = vec![0; 20_000];
     let mut run = |world: &mut World, ms: u64| {
         world.run_until(ms, |world| {
-            while world.client().send(0, &[7; 20_000]).is_ok() {}
-            while world.session().recv(0, &mut buf).is_ok() {}
+            while world.client().send(on(0), &[7; 20_000]).is_ok() {}
+            while world.session().recv_into(on(0), &mut buf).is_ok() {}
             false
         });
     };
@@ -78,8 +78,8 @@ fn bulk(
 /// Searches for the path MTU, then narrows the path while the send queue is full: gives probes and parts of
 /// frames.
 pub(super) fn narrowed(seed: u64) -> Vec<Captured> {
-    let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() }];
-    let config = SessionConfig { path_mtu: Some(1472), lanes, ..SessionConfig::default() };
+    let channels = ordered([Config { snd_wnd: 64, snd_queue: 1024, ..configs::turbo() }]);
+    let config = SessionConfig { path_mtu: Some(1472), channels, ..SessionConfig::default() };
     let path = |mtu: usize| {
         let bottleneck = Some(Bottleneck { rate: 4_000_000, queue: 128_000 });
         LinkConfig { mtu: Some(mtu + 28), bottleneck, ..LinkConfig::with_rtt(ms(60)) }
@@ -94,8 +94,8 @@ pub(super) fn narrowed(seed: u64) -> Vec<Captured> {
 
 /// Both ends react to marks, and the path sets some.
 pub(super) fn marked(seed: u64) -> Vec<Captured> {
-    let lanes = vec![Config { congestion: Congestion::Kcp, ..configs::turbo() }];
-    let config = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
+    let channels = ordered([Config { congestion: Congestion::Kcp, ..configs::turbo() }]);
+    let config = SessionConfig { ecn: true, channels, ..SessionConfig::default() };
     let bottleneck = Some(Bottleneck { rate: 2_000_000, queue: 20_000 });
     let link = LinkConfig { bottleneck, ecn: EcnPath::MarksAbove(8_000), ..LinkConfig::with_rtt(ms(20)) };
     bulk(&config, &link, seed, |world, run| {

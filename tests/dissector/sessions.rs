@@ -4,41 +4,39 @@ use super::pcap::Captured;
 use super::{hex, hexes, texts, tshark};
 use crate::common::ms;
 use crate::common::sessions::{
-    Toward, World, client_address, client_config, forger, server_address, server_config,
+    Toward, World, client_address, client_config, forger, in_packets, on, server_address, server_config,
 };
 use std::collections::BTreeSet;
+use whitewater::Channel;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
     LossFrame, Packet, Reset, kind,
 };
-use whitewater::message::channel::ChannelConfig;
 use whitewater::packet::Seq16;
-use whitewater::session::{Blob, SessionConfig, Suite};
+use whitewater::session::{SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, Loss};
 
-/// A session with lanes, channels and datagrams over a bad path, from HELLO to CLOSE, with its datagrams
+/// A session with channels by KCP and in packets, and datagrams, over a bad path, from HELLO to CLOSE, with its datagrams
 /// recorded.
 pub(super) fn run(suite: Suite, seed: u64) -> World {
     let link = LinkConfig { loss: Loss::Random(0.1), ..LinkConfig::with_rtt(ms(60)) };
-    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
-    let lanes = SessionConfig::default().lanes.repeat(2);
-    let config = SessionConfig { channels, lanes, ..SessionConfig::default() };
+    let newest = Channel::sequenced(3);
+    let channels = vec![on(0).into(), on(1).into(), in_packets(on(2)), newest.into()];
+    let config = SessionConfig { channels, ..SessionConfig::default() };
     let mut world = World::new(seed, &server_config(&config, suite));
     world.taps = true;
     world.add(&link, &link, &config, client_config(suite));
     world.connect();
     for tick in 0..60_u8 {
-        let now = world.now;
         let client = world.client();
-        client.send(usize::from(tick % 2), &vec![tick; 40 * usize::from(tick)]).unwrap();
+        client.send(on(tick % 2), &vec![tick; 40 * usize::from(tick)]).unwrap();
         client.send_datagram(&[tick; 100]).unwrap();
-        client.send_message(usize::from(tick % 2), now, Blob(vec![tick; 30])).unwrap();
-        world.session().send(0, &[tick; 200]).unwrap();
+        client.send(if tick % 2 == 0 { on(2) } else { newest }, &[tick; 30]).unwrap();
+        world.session().send(on(0), &[tick; 200]).unwrap();
         world.run(30);
-        let mut buf = [0; 4000];
-        while world.session().recv(0, &mut buf).is_ok() || world.session().recv(1, &mut buf).is_ok() {}
-        while world.client().recv(0, &mut buf).is_ok() {}
-        while world.session().recv_datagram(&mut buf).is_ok() {}
+        while world.session().recv(on(0)).is_some() || world.session().recv(on(1)).is_some() {}
+        while world.client().recv(on(0)).is_some() {}
+        while world.session().recv_datagram().is_some() {}
     }
     world.run(3000);
     let now = world.now;

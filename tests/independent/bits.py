@@ -39,18 +39,28 @@ def message(bits: Bits):
     return bits.string(200)
 
 
-def channels(payload: bytes) -> list[list]:
-    """The messages of the two channels of the example, reliable and sequenced: (id, message or None if it was given up)."""
+BY_KCP = "by KCP"
+
+
+def plain(bits: Bits) -> bytes:
+    """A message of a channel of bytes."""
+    return bytes(bits.bits(8) for _ in range(bits.int(0, 2047)))
+
+
+def channels(payload: bytes, message=message) -> list[list]:
+    """The messages of the two channels of the examples, ordered and sequenced: (id, message, `BY_KCP`, or None if it was given up)."""
     bits, found = Bits(payload), []
-    for reliable in (True, False):
+    for ordered in (True, False):
         found.append([])
         if not bits.bits(1):
             continue
         number = 0
         for index in range(bits.int(1, 64)):
             number = bits.bits(16) if index == 0 else (number + bits.relative()) % 2**16
-            is_message = not reliable or bits.bits(1)
-            found[-1].append((number, message(bits) if is_message else None))
+            if not ordered or bits.bits(1):
+                found[-1].append((number, message(bits)))
+            else:
+                found[-1].append((number, BY_KCP if bits.bits(1) else None))
     bits.end()
     if not any(found):
         raise Refused("a payload of zeros alone")

@@ -1,7 +1,7 @@
 """Talks WW/1 to an echo server in every suite, and prints what was checked.
 
 client.py PORT PORT_WITH_TOKENS PSK SERVER_PUBLIC FLEET_KEY, with keys in hex. The server on the first port accepts every suite
-and echoes datagrams and messages of lane 0; on "close" it closes the session. The server on the second port accepts only connect
+and echoes datagrams and messages of channel 0; on "close" it closes the session. The server on the second port accepts only connect
 tokens; on "who" it says whose token it was.
 """
 
@@ -12,7 +12,7 @@ import time
 import datagrams
 import frames
 import handshake
-from session import LANE, NoAnswer, Session, ask, connected
+from session import BYTES, NoAnswer, ORDERED, Session, ask, connected
 from token_bytes import Token, server_key
 
 PROTOCOL_ID, SERVER_ID = 7, 5
@@ -38,7 +38,7 @@ def datagram(session: Session, text: bytes) -> None:
 
 
 def message(session: Session, size: int) -> None:
-    """Sends a message of several fragments on lane 0 and checks its echo."""
+    """Sends a message of several fragments on channel 0 and checks its echo."""
     text = bytes(index * 7 % 251 for index in range(size))
     assert size > 3 * session.kcp.mss
     session.kcp.send(text)
@@ -88,7 +88,8 @@ def whole(session: Session) -> None:
     assert session.accepted.rejected is None and session.accepted.server_sid != 0
     first = ping(session, 1)
     datagram(session, b"a datagram")
-    message(session, 5000)
+    for size in (5000, 16_383, 16_384, 16_385, 40_000):
+        message(session, size)
     changed_or_repeated(session, first)
     if session.attempt.suite != handshake.CHECKED:
         for _ in range(3):
@@ -142,8 +143,8 @@ def refused(server, suite: int, why: int, secrets: handshake.Secrets) -> None:
 
 def other_channels(server, secrets: handshake.Secrets) -> None:
     """The server rejects who has other channels, and says which it has itself."""
-    found = Session(server, 0x0201, PROTOCOL_ID, secrets, channels=[*LANE, (2, 0, (0, 0))]).accepted
-    assert (found.rejected, found.server_sid, found.user) == (SHAPE, 0, handshake.shape(LANE)), found
+    found = Session(server, 0x0201, PROTOCOL_ID, secrets, channels=[*ORDERED, (5, BYTES, (256, 64, 1 << 20))]).accepted
+    assert (found.rejected, found.server_sid, found.user) == (SHAPE, 0, handshake.shape(ORDERED)), found
 
 
 def by_token(server, fleet_key: bytes, created: int) -> Session:

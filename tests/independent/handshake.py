@@ -43,7 +43,7 @@ class Msg1:
         return cls(*numbers, user, shape)
 
 
-def shape(channels: list[tuple[int, int, tuple[int, int]]]) -> bytes:
+def shape(channels: list[tuple[int, int, tuple[int, int, int]]]) -> bytes:
     """A hash of all channels, and each in short: the number of its kind, of the type of its messages, its knobs."""
     whole, short = b"", b""
     for kind, messages, knobs in channels:

@@ -1,9 +1,10 @@
-"""A minimal correct end of KCP: one fixed timeout, no congestion window."""
+"""A minimal correct end of KCP: one fixed timeout, no congestion window. Messages are cut and joined as a channel by KCP does."""
 
 import segment
 from segment import ACK, HEADER, PUSH, WASK, WINS, Segment, after
 
 WINDOW = 128
+PART = 16384
 RESEND_MS = 200
 
 
@@ -17,10 +18,16 @@ class Kcp:
         self.arrived: dict[int, Segment] = {}
         self.partial: list[bytes] = []
         self.owed: list[Segment] = []
+        self.joining: list[bytes] = []
         self.messages: list[bytes] = []
         self.resends = 0
 
     def send(self, message: bytes) -> None:
+        """Sends a message of the channel, in parts if it is long."""
+        for at in range(0, len(message) + 1, PART):
+            self.send_part(message[at : at + PART])
+
+    def send_part(self, message: bytes) -> None:
         parts = [message[at : at + self.mss] for at in range(0, len(message), self.mss)] or [b""]
         self.queue += [(len(parts) - 1 - index, part) for index, part in enumerate(parts)]
 
@@ -51,8 +58,15 @@ class Kcp:
             self.rcv_nxt = (self.rcv_nxt + 1) % 2**32
             self.partial.append(next_one.data)
             if next_one.frg == 0:
-                self.messages.append(b"".join(self.partial))
+                self.take_part(b"".join(self.partial))
                 self.partial = []
+
+    def take_part(self, part: bytes) -> None:
+        assert len(part) <= PART, len(part)
+        self.joining.append(part)
+        if len(part) < PART:
+            self.messages.append(b"".join(self.joining))
+            self.joining = []
 
     def make(self, cmd: int, **fields) -> Segment:
         return Segment(self.conv, cmd, **{"frg": 0, "wnd": WINDOW, "ts": 0, "sn": 0, "una": 0, **fields})

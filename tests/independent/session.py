@@ -15,7 +15,8 @@ from seal import Opener, Sealer
 DATAGRAM_MAX = 1200
 KCP_LESS = 28  # how much shorter a KCP frame is than the longest datagram
 RESEND_SECONDS = 0.1
-LANE = [(0x10, 0, (0, 0))]  # one that has messages, and no channels
+BYTES = 0x48bfd42b6d1a6ae1  # FNV-1a of "bytes" and 0xff, the type of messages that are bytes
+ORDERED = [(0, BYTES, (0, 0, 1 << 20))]  # one channel, ordered, of bytes
 
 
 class NoAnswer(Exception):
@@ -51,7 +52,7 @@ def ask(of: socket.socket, question: bytes, decode, seconds: float):
 class Session:
     """A connected session. `accepted` is what the server sent in the handshake."""
 
-    def __init__(self, server: tuple[str, int], suite: int, protocol_id: int, secrets, token: bytes = b"", seconds=5.0, channels=LANE):
+    def __init__(self, server: tuple[str, int], suite: int, protocol_id: int, secrets, token: bytes = b"", seconds=5.0, channels=ORDERED):
         self.socket = connected(server)
         cid, client_sid = (int.from_bytes(os.urandom(n), "little") for n in (8, 4))
         self.attempt = handshake.Attempt(suite, protocol_id, cid, client_sid, token)

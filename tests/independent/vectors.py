@@ -107,6 +107,14 @@ def expired(groups: list[Group]) -> None:
     equal(bits.channels(groups[0].bytes), [[(0, None)], []], "expired")
 
 
+def plain(groups: list[Group]) -> None:
+    equal(bits.channels(groups[0].bytes, bits.plain), [[(0, b"hi")], [(0, b"hi")]], "bytes")
+
+
+def beside(groups: list[Group]) -> None:
+    equal(bits.channels(groups[0].bytes, bits.plain), [[(0, bits.BY_KCP), (1, b"hi")], []], "beside")
+
+
 def cookie(family: int, ip: bytes, port: int, suite: int) -> bytes:
     key = siphash128(count(0, 16), EPOCH.to_bytes(4, "little"))
     numbers = ((port, 2), (datagrams.VERSION, 1), (suite, 2), (PROTOCOL, 8), (CID, 8), (EPOCH, 4))
@@ -228,6 +236,8 @@ CHECKS = {
     "packets refused": refused_packets,
     "messages": messages,
     "expired": expired,
+    "bytes": plain,
+    "beside": beside,
     "cookies": cookies,
     "frames": every_frame,
     "session": session,

@@ -3,80 +3,85 @@
 
 use crate::draw::Draw;
 use std::collections::BTreeSet;
-use whitewater::Time;
-use whitewater::message::channel::Received;
-use whitewater::session::{Blob, Connection};
+use whitewater::Channel;
+use whitewater::session::Connection;
 
-pub(crate) const LANES: usize = 2;
+/// In order: two by KCP, one in packets.
+pub(crate) const ORDERED: [Channel; 3] = [Channel::ordered(0), Channel::ordered(1), Channel::ordered(2)];
+const PACKED: usize = 2;
+pub(crate) const SEQUENCED: Channel = Channel::sequenced(3);
+/// The name of datagrams in what they say.
+const DATAGRAM: u8 = 10;
 
 /// One direction of one session.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// Numbers of the next message sent and the next expected, for each lane and for the reliable channel.
-    pub(crate) ordered: [(u32, u32); LANES + 1],
-    /// The number of the next datagram, and those that arrived.
+    /// Numbers of the next message sent and expected, of each channel in order.
+    pub(crate) ordered: [(u32, u32); ORDERED.len()],
+    /// The next datagram, and those that arrived.
     datagrams: (u32, BTreeSet<u32>),
     sequenced: (u32, Option<u32>),
     told: BTreeSet<u64>,
 }
 
 impl Flow {
-    /// Sends a bit of everything now and then.
-    pub(crate) fn send(&mut self, now: Time, draw: &mut Draw, end: &mut Connection<Blob>) {
-        for lane in 0..LANES {
+    /// Sends a bit of everything, now and then.
+    pub(crate) fn send(&mut self, draw: &mut Draw, end: &mut Connection) {
+        for index in 0..PACKED {
             if draw.one_in(4) {
                 let len = if draw.one_in(20) { draw.below(4000) } else { draw.below(100) };
-                self.send_on(lane, len as usize, end);
+                self.send_on(index, len as usize, end);
             }
         }
         if draw.one_in(3) {
             let len = if draw.one_in(10) { draw.below(900) } else { draw.below(100) };
             let next = &mut self.datagrams.0;
-            *next += u32::from(end.send_datagram(&content(10, *next, len as usize)).is_ok());
+            *next += u32::from(end.send_datagram(&content(DATAGRAM, *next, len as usize)).is_ok());
         }
         if draw.one_in(3) {
-            let next = &mut self.ordered[LANES].0;
-            let message = Blob(content(11, *next, draw.below(100) as usize));
-            *next += u32::from(end.send_message(0, now, message).is_ok());
+            // Now and then it is too long for a packet.
+            let len = if draw.one_in(20) { draw.below(4000) } else { draw.below(100) };
+            self.send_on(PACKED, len as usize, end);
             let next = &mut self.sequenced.0;
-            *next += u32::from(end.send_message(1, now, Blob(content(12, *next, 10))).is_ok());
+            *next += u32::from(end.send(SEQUENCED, &content(SEQUENCED.number(), *next, 10)).is_ok());
+        }
+        if draw.one_in(100) {
+            // And now and then it has to be cut.
+            let (index, len) = (draw.below(ORDERED.len() as u64), draw.below(60_000));
+            self.send_on(index as usize, len as usize, end);
         }
     }
 
-    /// Sends a message on a lane. Returns whether it was accepted.
-    pub(crate) fn send_on(&mut self, lane: usize, len: usize, end: &mut Connection<Blob>) -> bool {
-        let next = &mut self.ordered[lane].0;
-        let is_sent = end.send(lane, &content(lane as u8, *next, len)).is_ok();
+    /// Sends a message on one of the channels in order; whether it was taken.
+    pub(crate) fn send_on(&mut self, index: usize, len: usize, end: &mut Connection) -> bool {
+        let (channel, next) = (ORDERED[index], &mut self.ordered[index].0);
+        let is_sent = end.send(channel, &content(channel.number(), *next, len)).is_ok();
         *next += u32::from(is_sent);
         is_sent
     }
 
-    /// Receives everything: each message once, whole, and in order where that is promised.
-    pub(crate) fn take(&mut self, end: &mut Connection<Blob>) {
-        let mut buf = [0; 5000];
-        for lane in 0..LANES {
-            while let Ok(len) = end.recv(lane, &mut buf) {
-                assert_eq!(number(lane as u8, &buf[..len]), self.ordered[lane].1, "lane {lane}");
-                self.ordered[lane].1 += 1;
+    /// Takes what has arrived: once, whole, and in order where that is promised.
+    pub(crate) fn take(&mut self, end: &mut Connection) {
+        for (channel, (_, next)) in ORDERED.into_iter().zip(&mut self.ordered) {
+            while let Some(message) = end.recv(channel) {
+                assert_eq!(number(channel.number(), &message), *next, "{channel:?}");
+                *next += 1;
             }
         }
-        while let Ok(len) = end.recv_datagram(&mut buf) {
-            let number = number(10, &buf[..len]);
+        let mut buf = [0; 1200];
+        while let Ok(len) = end.recv_datagram_into(&mut buf) {
+            let number = number(DATAGRAM, &buf[..len]);
             assert!(number < self.datagrams.0 && self.datagrams.1.insert(number), "datagram {number} twice");
         }
-        while let Some(Received::Message(Blob(bytes))) = end.recv_message(0) {
-            assert_eq!(number(11, &bytes), self.ordered[LANES].1, "channel");
-            self.ordered[LANES].1 += 1;
-        }
-        while let Some(Received::Message(Blob(bytes))) = end.recv_message(1) {
-            let number = number(12, &bytes);
+        while let Some(message) = end.recv(SEQUENCED) {
+            let number = number(SEQUENCED.number(), &message);
             assert!(self.sequenced.1.is_none_or(|last| last < number), "out of sequence");
             self.sequenced.1 = Some(number);
         }
     }
 
-    /// Asks the sender which datagrams it knows to have arrived.
-    pub(crate) fn ask(&mut self, sender: &mut Connection<Blob>) {
+    /// Asks the sender which datagrams are known to have arrived.
+    pub(crate) fn ask(&mut self, sender: &mut Connection) {
         while let Some(id) = sender.pop_delivered() {
             self.told.insert(id.0);
         }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
-use whitewater::session::{Blob, Client, ClientConfig, Connection, Event, Server, ServerConfig, SessionId};
+use whitewater::session::{
+    Client, ClientConfig, Connection, Event, Server, ServerConfig, SessionConfig, SessionId,
+};
 use whitewater_sim::{Link, LinkConfig};
 
 pub(crate) struct Net {
@@ -23,8 +25,8 @@ pub(crate) struct Net {
     /// Sessions that the server accepted, and the events of both ends.
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) server_events: Vec<(Time, SessionId, Event)>,
-    /// Closed sessions of the server, to be read to the end.
-    over: BTreeMap<SessionId, Connection<Blob>>,
+    /// The server's sessions that are over, to be read to the end.
+    over: BTreeMap<SessionId, Connection>,
     pub(crate) client_events: Vec<(Time, Event)>,
     /// Old datagrams to replay.
     pub(crate) past: Vec<(bool, SocketAddr, Vec<u8>)>,
@@ -133,11 +135,17 @@ impl Net {
         self.drain();
     }
 
-    /// Clears the events of closed sessions.
-    pub(crate) fn forget(&mut self) {
+    /// Forgets what was told of sessions that are over, what was under way, and the last client.
+    pub(crate) fn forget(&mut self, address: SocketAddr) {
+        self.check_client();
+        self.client =
+            Client::new(&ClientConfig::insecure(SessionConfig::default()), random(self.seed, 2000)).unwrap();
+        self.given.1 = [0; 2];
         self.server_events = Vec::new();
         self.over.clear();
         self.past.clear();
+        self.routes.clear();
+        self.rebind(address);
     }
 
     /// From now on the client sends from there, and what is sent to its old address is lost.
@@ -296,12 +304,12 @@ impl Net {
         assert!(*sent <= *received, "{sent} bytes to {to}, which sent {received}");
     }
 
-    /// A session of the server, which may be closed.
-    pub(crate) fn session(&self, id: SessionId) -> Option<&Connection<Blob>> {
+    /// A session of the server, which may be over.
+    pub(crate) fn session(&self, id: SessionId) -> Option<&Connection> {
         self.server.session(id).or_else(|| self.over.get(&id))
     }
 
-    pub(crate) fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<Blob>> {
+    pub(crate) fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
         self.server.session_mut(id).or_else(|| self.over.get_mut(&id))
     }
 

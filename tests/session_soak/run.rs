@@ -1,13 +1,12 @@
 //! One run: a session, and those that follow it, under random faults.
 
 use crate::common::ms;
-use crate::common::sessions::{SUITE, client_address, client_config, server_config};
+use crate::common::sessions::{SUITE, client_address, client_config, in_packets, server_config};
 use crate::draw::{Draw, Fault};
-use crate::flow::{Flow, LANES};
+use crate::flow::{Flow, ORDERED, SEQUENCED};
 use crate::net::{CLIENT, Net, SERVER};
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Connection, Event, RepairConfig, ServerConfig, SessionConfig,
     SessionId, Suite, Undelivered, code,
@@ -62,12 +61,12 @@ pub(crate) enum Outcome {
 }
 
 pub(crate) fn session(draw: &mut Draw) -> SessionConfig {
-    let lane = SessionConfig::default().lanes[0];
-    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
+    let [first, second, packed] = ORDERED;
+    let channels = vec![first.into(), second.into(), in_packets(packed), SEQUENCED.into()];
     let is_even = draw.one_in(2);
     let key_update = if is_even { 64 } else { 256 };
     let repairs = is_even.then(|| RepairConfig { percent: 50, ..RepairConfig::default() });
-    SessionConfig { lanes: vec![lane; LANES], channels, key_update, repairs, ..SessionConfig::default() }
+    SessionConfig { channels, key_update, repairs, ..SessionConfig::default() }
 }
 
 impl Run {
@@ -149,7 +148,8 @@ impl Run {
         }
         self.wait(12_000);
         assert!(self.net.server.is_empty());
-        self.net.forget();
+        self.net.forget(client_address(1, 1000));
+        (self.up, self.down) = (Flow::default(), Flow::default());
     }
 
     /// Starts another session of the client in a new process.
@@ -208,10 +208,9 @@ impl Run {
         self.look();
         let id = self.known;
         let Self { net, draw, up, down, reads, .. } = self;
-        let times = [net.time(CLIENT), net.time(SERVER)];
         if let Some(client) = net.client.connection_mut() {
             if sends {
-                up.send(times[CLIENT], draw, client);
+                up.send(draw, client);
             }
             if reads[CLIENT] || !client.is_up() {
                 down.take(client);
@@ -220,7 +219,7 @@ impl Run {
         }
         if let Some(server) = id.and_then(|id| net.session_mut(id)) {
             if sends {
-                down.send(times[SERVER], draw, server);
+                down.send(draw, server);
             }
             if reads[SERVER] || !server.is_up() {
                 up.take(server);
@@ -527,8 +526,9 @@ impl Run {
     fn longest_rto(&self) -> Duration {
         let server = self.known.and_then(|id| self.net.session(id));
         let ends = [self.net.client.connection(), server].into_iter().flatten();
-        let lanes = ends.flat_map(|end| (0..LANES).filter_map(|lane| end.lane_stats(lane)));
-        lanes.map(|stats| stats.rto).max().unwrap_or_default()
+        // That in packets has one for what is too long for them.
+        let blocks = ends.flat_map(|end| ORDERED.into_iter().filter_map(|channel| end.kcp_stats(channel)));
+        blocks.map(|stats| stats.rto).max().unwrap_or_default()
     }
 
     /// One end closes, both do, or the path breaks for good: both ends close, report it once, and leave

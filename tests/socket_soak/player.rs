@@ -4,6 +4,7 @@ use super::servers::{CODE, HEARD_ENOUGH, SENT_AWAY, client_config, is_sent_away,
 use super::stream::{LONGEST, check, message};
 use super::{BARE, SESSIONS};
 use std::net::SocketAddr;
+use whitewater::Channel;
 use whitewater::kcp::{self, Conv};
 use whitewater::net::Client;
 use whitewater::session::{CloseReason, Event};
@@ -172,14 +173,14 @@ impl End {
     /// Sends a message. Returns `false` while the session is not up yet.
     fn say(&mut self, message: &[u8]) -> bool {
         match self {
-            Self::Session(client) => client.send(0, message).is_ok(),
+            Self::Session(client) => client.send(CHAT, message).is_ok(),
             Self::Bare(socket) => socket.send(message).is_ok(),
         }
     }
 
     fn hear(&mut self, buf: &mut [u8]) -> Option<usize> {
         match self {
-            Self::Session(client) => client.recv(0, buf).ok(),
+            Self::Session(client) => client.recv_into(CHAT, buf).ok(),
             Self::Bare(socket) => socket.recv_into(buf).ok(),
         }
     }
@@ -190,5 +191,7 @@ impl End {
     }
 }
 
-/// Most messages in flight per player: fewer than its queues hold.
+/// Where players speak.
+pub(crate) const CHAT: Channel = Channel::ordered(0);
+/// Messages under way of a player: fewer than its queues hold.
 const UNHEARD_MAX: u32 = 32;

@@ -1,5 +1,6 @@
 //! A server of sessions and a listener of bare KCP, which check and echo what they receive.
 
+use super::player::CHAT;
 use super::stream::{LONGEST, check};
 use crate::configs;
 use std::collections::HashMap;
@@ -61,10 +62,10 @@ fn serve(mut server: Server, stop: &AtomicBool) -> u64 {
         server.poll(Some(TICK)).unwrap();
         while let Some((id, event)) = server.poll_event() {
             let of = heard.entry(id).or_default();
-            while let Ok(len) = server.recv(id, 0, &mut buf) {
+            while let Ok(len) = server.recv_into(id, CHAT, &mut buf) {
                 of.take(&buf[..len]);
                 total += 1;
-                let _ = server.send(id, 0, &buf[..len]); // a player who is gone gets nothing
+                let _ = server.send(id, CHAT, &buf[..len]); // who is gone is not told
                 if is_sent_away(of.player) && of.count == HEARD_ENOUGH {
                     server.close(id, SENT_AWAY);
                 }

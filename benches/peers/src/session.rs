@@ -1,16 +1,15 @@
-//! A session as a [`Peer`]: a client and a server without I/O, with one reliable lane. The first end of a
+//! A session as a [`Peer`]: a client and a server without I/O, with one ordered channel. The first end of a
 //! pipe is the client.
 
 use crate::pipe::{Peer, Port};
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
-use whitewater::Time;
 use whitewater::kcp::{Config, Recovery};
 use whitewater::machine::Machine as _;
 use whitewater::session::{
-    Blob, Cipher, Client, ClientConfig, Connection, Pattern, Server, ServerConfig, SessionConfig, SessionId,
-    Suite,
+    Cipher, Client, ClientConfig, Connection, Pattern, Server, ServerConfig, SessionConfig, SessionId, Suite,
 };
+use whitewater::{Channel, ChannelConfig, Time};
 use whitewater_sim::SimRng;
 
 /// Protected by a checksum or encrypted.
@@ -21,12 +20,12 @@ pub(crate) struct Sessions<const IS_ENCRYPTED: bool> {
 }
 
 enum End {
-    Client(Box<Client<Blob>>),
-    Server(Box<Server<Blob>>, Option<SessionId>),
+    Client(Box<Client>),
+    Server(Box<Server>, Option<SessionId>),
 }
 
 impl<const IS_ENCRYPTED: bool> Sessions<IS_ENCRYPTED> {
-    fn connection(&mut self) -> Option<&mut Connection<Blob>> {
+    fn connection(&mut self) -> Option<&mut Connection> {
         match &mut self.end {
             End::Client(session) => session.connection_mut(),
             End::Server(server, id) => {
@@ -60,7 +59,7 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
 
     fn new(window: u16, port: Port) -> Self {
         thread_local!(static HAS_CLIENT: Cell<bool> = const { Cell::new(false) });
-        let knobs = Config {
+        let kcp = Config {
             snd_wnd: window,
             rcv_wnd: window.max(Config::default().rcv_wnd),
             snd_queue: 4 * u32::from(window),
@@ -69,7 +68,7 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
             ..Config::default()
         };
         let session = SessionConfig {
-            lanes: vec![knobs],
+            channels: vec![ChannelConfig { kcp, ..CHANNEL.config() }],
             send_memory: 1 << 30,
             receive_memory: 1 << 30,
             ..SessionConfig::default()
@@ -91,11 +90,11 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
 
     fn send(&mut self, message: &[u8]) {
         let connection = self.connection().expect("it is up, for `wait_snd` says so");
-        connection.send(0, message).expect("the send queue has room");
+        connection.send(CHANNEL, message).expect("the send queue has room");
     }
 
     fn recv(&mut self, buf: &mut [u8]) -> Option<usize> {
-        self.connection()?.recv(0, buf).ok()
+        self.connection()?.recv_into(CHANNEL, buf).ok()
     }
 
     fn input(&mut self, now: u32, datagram: &[u8]) {
@@ -131,10 +130,11 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
             End::Client(session) => session.connection(),
             End::Server(server, id) => id.and_then(|id| server.session(id)),
         };
-        let stats = connection.and_then(|connection| connection.lane_stats(0));
+        let stats = connection.and_then(|connection| connection.kcp_stats(CHANNEL));
         stats.map_or(usize::MAX, |stats| stats.in_flight as usize + stats.snd_queue as usize)
     }
 }
 
+const CHANNEL: Channel = Channel::ordered(0);
 /// The address that each end believes the other to have.
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1000);

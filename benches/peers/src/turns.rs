@@ -10,6 +10,7 @@ use whitewater::net::{Client, Server};
 use whitewater::session::{
     Cipher, ClientConfig, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite,
 };
+use whitewater::{Channel, ChannelConfig};
 
 /// Each implementation `rounds` times, in turns.
 pub(crate) fn table(rounds: usize) {
@@ -75,6 +76,7 @@ trait Pair {
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const MESSAGE: [u8; 64] = [7; 64];
+const CHANNEL: Channel = Channel::ordered(0);
 
 struct Udp(UdpSocket, UdpSocket);
 
@@ -156,12 +158,13 @@ struct Sessions {
 
 impl Sessions {
     fn new(suite: Suite) -> Self {
-        let session = SessionConfig { lanes: vec![Config::default()], ..SessionConfig::default() };
+        let channels = vec![ChannelConfig { kcp: Config::default(), ..CHANNEL.config() }];
+        let session = SessionConfig { channels, ..SessionConfig::default() };
         let config = ServerConfig { suites: vec![suite], ..ServerConfig::insecure(session.clone()) };
         let mut server = Server::bind(ANY, &config).expect("a port");
+        let target = server.local_addr().expect("an address");
         let config = ClientConfig { suite, ..ClientConfig::insecure(session) };
-        let to = server.local_addr().expect("an address");
-        let mut client: Client = Client::connect(to, &config).expect("a socket");
+        let mut client = Client::connect(target, &config).expect("a socket");
         let mut id = None;
         while id.is_none() || client.poll_event() != Some(Event::Connected) {
             client.pump().expect("a socket");
@@ -176,21 +179,21 @@ impl Pair for Sessions {
     fn turn(&mut self) {
         let Self { client, server, id } = self;
         let (id, mut buf) = (id.expect("a session"), [0; 64]);
-        client.send(0, &MESSAGE).expect("room");
+        client.send(CHANNEL, &MESSAGE).expect("room");
         client.flush();
         loop {
             server.poll(None).expect("a socket");
             while server.poll_event().is_some() {}
-            if server.recv(id, 0, &mut buf).is_ok() {
+            if server.recv_into(id, CHANNEL, &mut buf).is_ok() {
                 break;
             }
         }
-        server.send(id, 0, &buf).expect("room");
+        server.send(id, CHANNEL, &buf).expect("room");
         server.flush();
         loop {
             client.poll(None).expect("a socket");
             while client.poll_event().is_some() {}
-            if client.recv(0, &mut buf).is_ok() {
+            if client.recv_into(CHANNEL, &mut buf).is_ok() {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 //! A client and its socket.
 #![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions")]
 
-use super::connection::{End, Inbox, of_io, ww_stats};
+use super::connection::{End, numbered, of_io, ww_stats};
 use super::event::ww_event;
 use super::options::ww_options;
 use super::{made, text};
@@ -9,14 +9,14 @@ use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
 use std::time::Duration;
-use ww::Time;
+use ww::Channel;
 use ww::net::Client;
-use ww::session::{Blob, Connection};
+use ww::session::Connection;
 
 /// The client's end of a session.
 pub struct ww_client {
     client: Client,
-    inbox: Inbox,
+    channels: Vec<Channel>,
     broken: bool,
 }
 
@@ -27,16 +27,12 @@ impl Object for ww_client {
 }
 
 impl End for ww_client {
-    fn connection(&mut self, _: u32) -> Option<&mut Connection<Blob>> {
+    fn connection(&mut self, _: u32) -> Option<&mut Connection> {
         self.client.connection_mut()
     }
 
-    fn inbox(&mut self) -> &mut Inbox {
-        &mut self.inbox
-    }
-
-    fn now(&self) -> Time {
-        self.client.now()
+    fn channel(&self, number: u32) -> Option<Channel> {
+        self.channels.get(usize::try_from(number).ok()?).copied()
     }
 
     fn pump(&mut self) -> io::Result<Option<Duration>> {
@@ -65,35 +61,36 @@ pub unsafe extern "C" fn ww_client_connect(
         let (addresses, config) =
             unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).client(text(address)?)? };
         let client = Client::connect(&*addresses, &config).map_err(|error| of_io(&error))?;
-        let inbox = Inbox::new(&config.session);
-        Ok(Box::into_raw(Box::new(ww_client { client, inbox, broken: false })))
+        let channels = numbered(&config.session);
+        Ok(Box::into_raw(Box::new(ww_client { client, channels, broken: false })))
     };
     // SAFETY: the same.
     unsafe { made(connect, error) }
 }
 
-/// Queues a message on a reliable lane: its length; `WW_AGAIN`: as much waits as may.
+/// Queues a message on a channel: 0; `WW_AGAIN`: as much waits as may, `WW_TOO_LONG`: it is longer than `max_message` of the channel, or than a
+/// datagram on a channel that is not reliable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_send(
     client: *mut ww_client,
-    lane: usize,
+    channel: u32,
     message: *const u8,
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe { call_with(client, message, len, |client, message| client.send(0, lane, message)) }
+    unsafe { call_with(client, message, len, |client, message| client.send(0, channel, message)) }
 }
 
-/// Takes the next message of a lane: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
+/// Takes the next message of a channel: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_recv(
     client: *mut ww_client,
-    lane: usize,
+    channel: u32,
     buffer: *mut u8,
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe { call_mut(client, buffer, size, |client, buffer| client.recv(0, lane, buffer)) }
+    unsafe { call_mut(client, buffer, size, |client, buffer| client.recv(0, channel, buffer)) }
 }
 
 /// Queues an unreliable datagram: 0.
@@ -116,42 +113,6 @@ pub unsafe extern "C" fn ww_client_recv_datagram(
 ) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call_mut(client, buffer, size, |client, buffer| client.recv_datagram(0, buffer)) }
-}
-
-/// Stores a message of a channel, 1024 bytes at most: 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_client_send_message(
-    client: *mut ww_client,
-    channel: usize,
-    message: *const u8,
-    len: usize,
-) -> i32 {
-    // SAFETY: as the caller says.
-    unsafe { call_with(client, message, len, |client, message| client.send_message(0, channel, message)) }
-}
-
-/// Stores a block of a channel: 0; `WW_AGAIN`: another one is under way.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_client_send_block(
-    client: *mut ww_client,
-    channel: usize,
-    block: *const u8,
-    len: usize,
-) -> i32 {
-    // SAFETY: as the caller says.
-    unsafe { call_with(client, block, len, |client, block| client.send_block(0, channel, block)) }
-}
-
-/// Takes the next message or block of a channel: its length.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_client_recv_message(
-    client: *mut ww_client,
-    channel: usize,
-    buffer: *mut u8,
-    size: usize,
-) -> i32 {
-    // SAFETY: as the caller says.
-    unsafe { call_mut(client, buffer, size, |client, buffer| client.recv_message(0, channel, buffer)) }
 }
 
 /// How the session stands: 0.

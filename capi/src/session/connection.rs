@@ -4,13 +4,11 @@ use super::event::ww_event;
 use super::millis;
 use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
 use crate::guard::Object;
-use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
-use ww::Time;
-use ww::kcp::RecvError;
-use ww::message::channel::Received;
-use ww::session::{Blob, Connection, SendError, SessionConfig};
+use ww::Channel;
+use ww::channel::{RecvError, SendError};
+use ww::session::{Connection, SessionConfig};
 
 /// How a session stands. Bytes are of UDP payload.
 #[repr(C)]
@@ -34,25 +32,21 @@ pub struct ww_stats {
 
 /// A client or a server: what holds sessions. A client has one, whatever its number.
 pub(super) trait End: Object {
-    fn connection(&mut self, session: u32) -> Option<&mut Connection<Blob>>;
-    fn inbox(&mut self) -> &mut Inbox;
-    fn now(&self) -> Time;
+    fn connection(&mut self, session: u32) -> Option<&mut Connection>;
+    fn channel(&self, number: u32) -> Option<Channel>;
     fn pump(&mut self) -> io::Result<Option<Duration>>;
     fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool>;
     fn poll_event(&mut self) -> Option<ww_event>;
 
-    fn send(&mut self, session: u32, lane: usize, message: &[u8]) -> i32 {
+    fn send(&mut self, session: u32, channel: u32, message: &[u8]) -> i32 {
+        let Some(channel) = self.channel(channel) else { return WW_MISUSE };
         self.connection(session)
-            .map_or(WW_CLOSED, |connection| connection.send(lane, message).map_or_else(refused, int))
+            .map_or(WW_CLOSED, |connection| connection.send(channel, message).map_or_else(refused, |()| 0))
     }
 
-    fn recv(&mut self, session: u32, lane: usize, buf: &mut [u8]) -> i32 {
-        let lanes = self.inbox().lanes;
-        match self.connection(session) {
-            None => WW_CLOSED,
-            Some(_) if lane >= lanes => WW_MISUSE,
-            Some(connection) => taken(connection.recv(lane, buf)),
-        }
+    fn recv(&mut self, session: u32, channel: u32, buf: &mut [u8]) -> i32 {
+        let Some(channel) = self.channel(channel) else { return WW_MISUSE };
+        self.connection(session).map_or(WW_CLOSED, |connection| taken(connection.recv_into(channel, buf)))
     }
 
     fn send_datagram(&mut self, session: u32, datagram: &[u8]) -> i32 {
@@ -61,41 +55,7 @@ pub(super) trait End: Object {
     }
 
     fn recv_datagram(&mut self, session: u32, buf: &mut [u8]) -> i32 {
-        self.connection(session).map_or(WW_CLOSED, |connection| taken(connection.recv_datagram(buf)))
-    }
-
-    fn send_message(&mut self, session: u32, channel: usize, message: &[u8]) -> i32 {
-        let now = self.now();
-        let Some(connection) = self.connection(session) else { return WW_CLOSED };
-        if message.len() > Blob::MAX {
-            return WW_TOO_LONG;
-        }
-        connection.send_message(channel, now, Blob(message.to_vec())).map_or_else(refused, |_| 0)
-    }
-
-    fn send_block(&mut self, session: u32, channel: usize, block: &[u8]) -> i32 {
-        self.connection(session).map_or(WW_CLOSED, |connection| {
-            connection.send_block(channel, block).map_or_else(refused, |()| 0)
-        })
-    }
-
-    /// The next message or block of a channel. A session that is gone has none.
-    fn recv_message(&mut self, session: u32, channel: usize, buf: &mut [u8]) -> i32 {
-        if self.connection(session).is_none() {
-            self.inbox().retain(|of| of != session);
-            return WW_CLOSED;
-        }
-        if channel >= self.inbox().channels {
-            return WW_MISUSE;
-        }
-        let kept = self.inbox().kept.remove(&(session, channel)).map(Received::Block);
-        let next = kept.or_else(|| self.connection(session)?.recv_message(channel));
-        let Some(Received::Message(Blob(bytes)) | Received::Block(bytes)) = next else { return WW_AGAIN };
-        let answer = copy(&bytes, buf);
-        if answer == WW_TOO_LONG {
-            self.inbox().kept.insert((session, channel), bytes);
-        }
-        answer
+        self.connection(session).map_or(WW_CLOSED, |connection| taken(connection.recv_datagram_into(buf)))
     }
 
     fn stats(&mut self, session: u32, stats: Option<&mut ww_stats>) -> i32 {
@@ -140,28 +100,13 @@ pub(super) trait End: Object {
     }
 }
 
-/// Messages and blocks that did not fit where they were to be read to, one a session and channel: they stay.
-pub(super) struct Inbox {
-    kept: BTreeMap<(u32, usize), Vec<u8>>,
-    /// How many lanes and channels a session has.
-    lanes: usize,
-    channels: usize,
-}
-
-impl Inbox {
-    pub(super) fn new(config: &SessionConfig) -> Self {
-        let (lanes, channels) = (config.lanes.len(), config.channels.len());
-        Self { kept: BTreeMap::new(), lanes, channels }
-    }
-
-    /// Forgets what is kept for sessions that are over: a peer that leaves behind what nobody reads costs nothing for ever.
-    pub(super) fn retain(&mut self, is_up: impl Fn(u32) -> bool) {
-        self.kept.retain(|(of, _), _| is_up(*of));
-    }
+/// The channels of a session by their numbers: of bytes, as all of C's are.
+pub(super) fn numbered(config: &SessionConfig) -> Vec<Channel> {
+    config.channels.iter().filter_map(|config| config.channel.of().ok()).collect()
 }
 
 impl ww_stats {
-    fn of(connection: &Connection<Blob>) -> Self {
+    fn of(connection: &Connection) -> Self {
         let stats = connection.stats();
         let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         Self {
@@ -193,22 +138,21 @@ pub(super) fn of_io(error: &io::Error) -> i32 {
     }
 }
 
-fn refused(error: SendError) -> i32 {
-    use ww::message::ChannelSendError as Channel;
+const fn refused(error: SendError) -> i32 {
     match error {
-        SendError::Closed | SendError::NotConnected => WW_CLOSED,
-        SendError::NoLane { .. } | SendError::Channel(Channel::NoChannel { .. }) => WW_MISUSE,
-        SendError::Lane(ww::kcp::SendError::TooLong { .. }) | SendError::TooLong { .. } => WW_TOO_LONG,
-        SendError::Channel(Channel::TooLarge { .. } | Channel::BlockLength { .. }) => WW_TOO_LONG,
-        _ => WW_AGAIN,
+        SendError::Full { .. } => WW_AGAIN,
+        SendError::TooLong { .. } => WW_TOO_LONG,
+        SendError::NotConnected | SendError::Closed => WW_CLOSED,
+        _ => WW_MISUSE,
     }
 }
 
 fn taken(result: Result<usize, RecvError>) -> i32 {
     match result {
         Ok(len) => int(len),
+        Err(RecvError::Empty) => WW_AGAIN,
         Err(RecvError::BufferTooSmall { .. }) => WW_TOO_LONG,
-        Err(_) => WW_AGAIN,
+        Err(_) => WW_MISUSE,
     }
 }
 

@@ -24,7 +24,7 @@ pub const WW_EVENT_REQUESTED: i32 = 1;
 pub const WW_EVENT_CONNECTED: i32 = 2;
 /// There is something to be read: read until nothing is left.
 pub const WW_EVENT_READABLE: i32 = 3;
-/// A lane that was full has room again.
+/// A channel that was full has room again.
 pub const WW_EVENT_WRITABLE: i32 = 4;
 /// The client is sent to another server.
 pub const WW_EVENT_REDIRECTED: i32 = 5;

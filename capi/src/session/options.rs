@@ -1,15 +1,15 @@
 //! How sessions are set up.
 
 use crate::error::WW_MISUSE;
-use crate::guard::bytes;
+use crate::guard::{array, bytes};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
-use ww::message::channel::ChannelConfig;
+use ww::channel::{Carrier, Channel, ChannelConfig};
 use ww::session::token::{PublicToken, ServerKey};
 use ww::session::{ClientConfig, RepairConfig, ServerConfig, SessionConfig, Suite};
 
-/// How a client connects or a server serves. All zero is a session of one lane that is not encrypted: for local networks and tests. What is
-/// zero is as the library has it.
+/// How a client connects or a server serves. All zero is a session of one ordered channel that is not encrypted: for local networks and tests.
+/// What is zero is as the library has it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ww_options {
@@ -17,17 +17,15 @@ pub struct ww_options {
     pub protocol_id: u64,
     /// How sessions are protected, one of `WW_SUITE_..`: the same at both ends.
     pub suite: u16,
-    /// Reliable lanes, up to 16.
-    pub lanes: u8,
     /// At a server: sessions at a time, up to 16,384.
     pub max_sessions: u16,
     /// ms after which a session that nothing is heard of is over.
     pub timeout_ms: u32,
     /// ms after which something is said when there is nothing to say.
     pub keepalive_ms: u32,
-    /// The channels, each one of `WW_CHANNEL_..`, the same at both ends.
-    pub channels: *const u8,
-    /// How many they are, up to 64.
+    /// The channels by their numbers from 0, the most urgent first, the same at both ends; or null: one, `WW_CHANNEL_ORDERED`.
+    pub channels: *const ww_channel,
+    /// How many they are, up to 32.
     pub channel_count: usize,
     /// 32 random bytes that both ends know, for `WW_SUITE_PSK`; or null.
     pub psk: *const u8,
@@ -62,16 +60,35 @@ pub const WW_SUITE_PSK: u16 = 0x201;
 /// Encrypted, and the client knows that it is the server (`server_key`).
 pub const WW_SUITE_KEY: u16 = 0x301;
 
+/// A channel of a session. What is zero is as the library has it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ww_channel {
+    /// How its messages arrive, one of `WW_CHANNEL_..`.
+    pub kind: u8,
+    /// What carries it, one of `WW_CARRIER_..`.
+    pub carrier: u8,
+    /// Longest message, bytes, up to 2^26 (64 MiB); 0: 1 MiB. Messages that are not reliable have to fit into a datagram as well.
+    pub max_message: u32,
+}
+
 /// All messages, in order.
-pub const WW_CHANNEL_RELIABLE_ORDERED: u8 = 0;
+pub const WW_CHANNEL_ORDERED: u8 = 0;
 /// All messages, as they come.
-pub const WW_CHANNEL_RELIABLE_UNORDERED: u8 = 1;
-/// What arrives, as it comes.
-pub const WW_CHANNEL_UNRELIABLE: u8 = 2;
-/// The newest of what arrives.
-pub const WW_CHANNEL_UNRELIABLE_SEQUENCED: u8 = 3;
-/// All messages in order, and blocks of up to 256 KiB.
-pub const WW_CHANNEL_BLOCKS: u8 = 4;
+pub const WW_CHANNEL_UNORDERED: u8 = 1;
+/// The newest of the messages that arrive.
+pub const WW_CHANNEL_SEQUENCED: u8 = 2;
+/// The messages that arrive, as they come.
+pub const WW_CHANNEL_UNRELIABLE: u8 = 3;
+/// All bytes in order, without bounds between messages.
+pub const WW_CHANNEL_STREAM: u8 = 4;
+
+/// KCP for ordered channels and streams, packets for all others.
+pub const WW_CARRIER_DEFAULT: u8 = 0;
+/// KCP: a message leaves at once; for ordered channels and streams.
+pub const WW_CARRIER_KCP: u8 = 1;
+/// Packets, which many small messages share; for all but streams.
+pub const WW_CARRIER_PACKETS: u8 = 2;
 
 impl ww_options {
     /// All zero.
@@ -83,9 +100,6 @@ impl ww_options {
     /// The pointers are null or have what is said of them.
     unsafe fn session(&self) -> Result<SessionConfig, i32> {
         let mut config = SessionConfig { protocol_id: self.protocol_id, ..SessionConfig::default() };
-        if let (1.., Some(lane)) = (self.lanes, config.lanes.first()) {
-            config.lanes = vec![*lane; self.lanes.into()];
-        }
         let set = |to: &mut Duration, millis: u32| {
             if millis > 0 {
                 *to = Duration::from_millis(millis.into());
@@ -97,9 +111,13 @@ impl ww_options {
             config.repairs = Some(RepairConfig { percent: self.repairs, ..RepairConfig::default() });
         }
         // SAFETY: as the caller says.
-        let channels = unsafe { bytes(self.channels, self.channel_count) }.ok_or(WW_MISUSE)?;
-        config.channels =
-            channels.iter().map(|kind| channel(*kind)).collect::<Option<_>>().ok_or(WW_MISUSE)?;
+        let channels = unsafe { array(self.channels, self.channel_count) }.ok_or(WW_MISUSE)?;
+        if !channels.is_empty() {
+            let numbered = (0..=u8::MAX).zip(channels);
+            let channels =
+                numbered.map(|(number, channel)| channel.config(number)).collect::<Option<Vec<_>>>();
+            config.channels = channels.ok_or(WW_MISUSE)?;
+        }
         Ok(config)
     }
 
@@ -156,15 +174,28 @@ impl ww_options {
     }
 }
 
-fn channel(kind: u8) -> Option<ChannelConfig> {
-    Some(match kind {
-        WW_CHANNEL_RELIABLE_ORDERED => ChannelConfig::reliable_ordered(),
-        WW_CHANNEL_RELIABLE_UNORDERED => ChannelConfig::reliable_unordered(),
-        WW_CHANNEL_UNRELIABLE => ChannelConfig::unreliable(),
-        WW_CHANNEL_UNRELIABLE_SEQUENCED => ChannelConfig::unreliable_sequenced(),
-        WW_CHANNEL_BLOCKS => ChannelConfig::blocks(),
-        _ => return None,
-    })
+impl ww_channel {
+    fn config(&self, number: u8) -> Option<ChannelConfig> {
+        let channel: Channel = match self.kind {
+            WW_CHANNEL_ORDERED => Channel::ordered(number),
+            WW_CHANNEL_UNORDERED => Channel::unordered(number),
+            WW_CHANNEL_SEQUENCED => Channel::sequenced(number),
+            WW_CHANNEL_UNRELIABLE => Channel::unreliable(number),
+            WW_CHANNEL_STREAM => Channel::stream(number),
+            _ => return None,
+        };
+        let mut config = channel.config();
+        config.carrier = match self.carrier {
+            WW_CARRIER_DEFAULT => config.carrier,
+            WW_CARRIER_KCP => Carrier::Kcp,
+            WW_CARRIER_PACKETS => Carrier::Packets,
+            _ => return None,
+        };
+        if self.max_message > 0 {
+            config.max_message = self.max_message;
+        }
+        Some(config)
+    }
 }
 
 /// # Safety

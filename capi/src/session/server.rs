@@ -1,8 +1,8 @@
 //! A server and its socket.
 #![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions")]
 
-use super::connection::{End, Inbox, copy, of_io, ww_stats};
-use super::event::{WW_EVENT_CLOSED, ww_event};
+use super::connection::{End, copy, numbered, of_io, ww_stats};
+use super::event::ww_event;
 use super::options::ww_options;
 use super::{made, text};
 use crate::error::WW_CLOSED;
@@ -10,14 +10,14 @@ use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
 use std::time::Duration;
-use ww::Time;
+use ww::Channel;
 use ww::net::Server;
-use ww::session::{Blob, Connection, SessionId};
+use ww::session::{Connection, SessionId};
 
 /// The server's end of sessions.
 pub struct ww_server {
     server: Server,
-    inbox: Inbox,
+    channels: Vec<Channel>,
     broken: bool,
 }
 
@@ -28,16 +28,12 @@ impl Object for ww_server {
 }
 
 impl End for ww_server {
-    fn connection(&mut self, session: u32) -> Option<&mut Connection<Blob>> {
+    fn connection(&mut self, session: u32) -> Option<&mut Connection> {
         self.server.session_mut(SessionId::from_bits(session))
     }
 
-    fn inbox(&mut self) -> &mut Inbox {
-        &mut self.inbox
-    }
-
-    fn now(&self) -> Time {
-        self.server.now()
+    fn channel(&self, number: u32) -> Option<Channel> {
+        self.channels.get(usize::try_from(number).ok()?).copied()
     }
 
     fn pump(&mut self) -> io::Result<Option<Duration>> {
@@ -49,11 +45,7 @@ impl End for ww_server {
     }
 
     fn poll_event(&mut self) -> Option<ww_event> {
-        let event = self.server.poll_event().map(|(id, event)| ww_event::of(Some(id), event))?;
-        if event.kind == WW_EVENT_CLOSED {
-            self.inbox.retain(|session| self.server.session(SessionId::from_bits(session)).is_some());
-        }
-        Some(event)
+        self.server.poll_event().map(|(id, event)| ww_event::of(Some(id), event))
     }
 }
 
@@ -70,8 +62,8 @@ pub unsafe extern "C" fn ww_server_bind(
         let config = unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).server()? };
         // SAFETY: the same.
         let server = Server::bind(unsafe { text(address)? }, &config).map_err(|error| of_io(&error))?;
-        let inbox = Inbox::new(&config.session);
-        Ok(Box::into_raw(Box::new(ww_server { server, inbox, broken: false })))
+        let channels = numbered(&config.session);
+        Ok(Box::into_raw(Box::new(ww_server { server, channels, broken: false })))
     };
     // SAFETY: the same.
     unsafe { made(bind, error) }
@@ -82,25 +74,25 @@ pub unsafe extern "C" fn ww_server_bind(
 pub unsafe extern "C" fn ww_server_send(
     server: *mut ww_server,
     session: u32,
-    lane: usize,
+    channel: u32,
     message: *const u8,
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe { call_with(server, message, len, |server, message| server.send(session, lane, message)) }
+    unsafe { call_with(server, message, len, |server, message| server.send(session, channel, message)) }
 }
 
-/// Takes the next message of a lane of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
+/// Takes the next message of a channel of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_recv(
     server: *mut ww_server,
     session: u32,
-    lane: usize,
+    channel: u32,
     buffer: *mut u8,
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe { call_mut(server, buffer, size, |server, buffer| server.recv(session, lane, buffer)) }
+    unsafe { call_mut(server, buffer, size, |server, buffer| server.recv(session, channel, buffer)) }
 }
 
 /// Queues an unreliable datagram of `session`: 0.
@@ -125,47 +117,6 @@ pub unsafe extern "C" fn ww_server_recv_datagram(
 ) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call_mut(server, buffer, size, |server, buffer| server.recv_datagram(session, buffer)) }
-}
-
-/// Stores a message of a channel of `session`, 1024 bytes at most: 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_server_send_message(
-    server: *mut ww_server,
-    session: u32,
-    channel: usize,
-    message: *const u8,
-    len: usize,
-) -> i32 {
-    // SAFETY: as the caller says.
-    unsafe {
-        call_with(server, message, len, |server, message| server.send_message(session, channel, message))
-    }
-}
-
-/// Stores a block of a channel of `session`: 0; `WW_AGAIN`: another one is under way.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_server_send_block(
-    server: *mut ww_server,
-    session: u32,
-    channel: usize,
-    block: *const u8,
-    len: usize,
-) -> i32 {
-    // SAFETY: as the caller says.
-    unsafe { call_with(server, block, len, |server, block| server.send_block(session, channel, block)) }
-}
-
-/// Takes the next message or block of a channel of `session`: its length.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_server_recv_message(
-    server: *mut ww_server,
-    session: u32,
-    channel: usize,
-    buffer: *mut u8,
-    size: usize,
-) -> i32 {
-    // SAFETY: as the caller says.
-    unsafe { call_mut(server, buffer, size, |server, buffer| server.recv_message(session, channel, buffer)) }
 }
 
 /// How the session stands: 0.

@@ -1,20 +1,25 @@
-/* A server and a client in one program over loopback, encrypted: lanes, channels, datagrams, what is wrong, and goodbye. */
+/* A server and a client in one program over loopback, encrypted: channels, datagrams, what is wrong, and goodbye. */
 #include <stdlib.h>
 #include <string.h>
 #include "whitewater.h"
 #include "check.h"
 
 static uint8_t psk[32] = {1, 2, 3, 4, 5};
-static uint8_t channels[2] = {WW_CHANNEL_BLOCKS, WW_CHANNEL_UNRELIABLE_SEQUENCED};
+enum { CHAT, LEVEL, POSITIONS, BYTES, NONE };
+static ww_channel channels[4] = {
+  {WW_CHANNEL_ORDERED, WW_CARRIER_DEFAULT, 0},
+  {WW_CHANNEL_UNORDERED, WW_CARRIER_PACKETS, 100000},
+  {WW_CHANNEL_SEQUENCED, WW_CARRIER_DEFAULT, 0},
+  {WW_CHANNEL_STREAM, WW_CARRIER_KCP, 0},
+};
 
 static ww_options options(void) {
   ww_options options;
   memset(&options, 0, sizeof options);
   options.suite = WW_SUITE_PSK;
   options.psk = psk;
-  options.lanes = 2;
   options.channels = channels;
-  options.channel_count = 2;
+  options.channel_count = 4;
   options.timeout_ms = 5000;
   return options;
 }
@@ -47,13 +52,13 @@ static ww_event until(ww_server *server, ww_client *client, int of_server, int k
 }
 
 static void play(void) {
-  static uint8_t block[100000], buffer[200000];
+  static uint8_t level[100001], buffer[200000];
   const uint8_t hello[] = "hello";
   ww_options opts = options();
   ww_stats stats;
   char address[64];
   int32_t error = 7;
-  int tries, len = WW_AGAIN;
+  int tries, sent = 0, len = WW_AGAIN;
   uint32_t session;
   ww_event event;
   ww_server *server = ww_server_bind("127.0.0.1:0", &opts, &error);
@@ -64,47 +69,58 @@ static void play(void) {
   opts.user_len = 5;
   client = ww_client_connect(address, &opts, &error);
   CHECK(client != NULL && error == 0);
-  CHECK(ww_client_send(client, 0, hello, 5) == WW_CLOSED); /* not up yet */
+  CHECK(ww_client_send(client, CHAT, hello, 5) == WW_CLOSED); /* not up yet */
   session = until(server, client, 1, WW_EVENT_CONNECTED).session;
   until(server, client, 0, WW_EVENT_CONNECTED);
   CHECK(ww_server_user(server, session, buffer, sizeof buffer) == 5 && memcmp(buffer, hello, 5) == 0);
   CHECK(ww_server_user(server, session, buffer, 4) == WW_TOO_LONG);
 
-  CHECK(ww_client_send(client, 0, hello, 5) == 5 && ww_client_send(client, 1, hello, 3) == 3);
-  CHECK(ww_client_send(client, 2, hello, 5) == WW_MISUSE && ww_client_recv(client, 2, buffer, 5) == WW_MISUSE);
-  CHECK(ww_server_recv(server, session, 2, buffer, 5) == WW_MISUSE);
-  CHECK(ww_server_recv_message(server, session, 2, buffer, 5) == WW_MISUSE);
+  CHECK(ww_client_send(client, CHAT, hello, 5) == 0 && ww_client_send(client, BYTES, hello, 3) == 0);
+  CHECK(ww_client_send(client, NONE, hello, 5) == WW_MISUSE && ww_client_recv(client, NONE, buffer, 5) == WW_MISUSE);
+  CHECK(ww_server_send(server, session, NONE, hello, 5) == WW_MISUSE);
+  CHECK(ww_server_recv(server, session, NONE, buffer, 5) == WW_MISUSE);
   CHECK(ww_client_send_datagram(client, hello, 4) == 0);
-  CHECK(ww_client_send_datagram(client, block, sizeof block) == WW_TOO_LONG);
-  CHECK(ww_client_send_message(client, 1, hello, 2) == 0 && ww_client_send_message(client, 2, hello, 2) == WW_MISUSE);
-  CHECK(ww_client_send_message(client, 1, block, 1025) == WW_TOO_LONG);
-  memset(block, 0x5a, sizeof block);
-  CHECK(ww_client_send_block(client, 0, block, sizeof block) == 0);
-  CHECK(ww_client_send_block(client, 0, block, sizeof block) == WW_AGAIN);
+  CHECK(ww_client_send_datagram(client, level, 2000) == WW_TOO_LONG);
+  CHECK(ww_client_send(client, POSITIONS, hello, 2) == 0 && ww_client_send(client, POSITIONS, level, 2000) == WW_TOO_LONG);
+  memset(level, 0x5a, sizeof level);
+  CHECK(ww_client_send(client, LEVEL, level, sizeof level) == WW_TOO_LONG); /* one more than `max_message` */
+  CHECK(ww_client_send(client, LEVEL, level, 100000) == 0);
   for (tries = 0; tries < 5000 && len == WW_AGAIN; tries++) {
     until(server, client, 1, WW_EVENT_READABLE);
-    len = ww_server_recv_message(server, session, 0, buffer, 10);
+    len = ww_server_recv(server, session, LEVEL, buffer, 10);
   }
   CHECK(len == WW_TOO_LONG); /* and it stays */
-  CHECK(ww_server_recv_message(server, session, 0, buffer, sizeof buffer) == (int)sizeof block);
-  CHECK(memcmp(buffer, block, sizeof block) == 0);
-  CHECK(ww_server_recv_message(server, session, 0, buffer, sizeof buffer) == WW_AGAIN);
-  CHECK(ww_server_recv(server, session, 0, buffer, 4) == WW_TOO_LONG);
-  CHECK(ww_server_recv(server, session, 0, buffer, sizeof buffer) == 5 && memcmp(buffer, hello, 5) == 0);
-  CHECK(ww_server_recv(server, session, 1, buffer, sizeof buffer) == 3);
-  CHECK(ww_server_recv(server, session, 0, buffer, sizeof buffer) == WW_AGAIN);
+  CHECK(ww_server_recv(server, session, LEVEL, buffer, sizeof buffer) == 100000);
+  CHECK(memcmp(buffer, level, 100000) == 0);
+  CHECK(ww_server_recv(server, session, LEVEL, buffer, sizeof buffer) == WW_AGAIN);
+  CHECK(ww_server_recv(server, session, CHAT, buffer, 4) == WW_TOO_LONG);
+  CHECK(ww_server_recv(server, session, CHAT, buffer, sizeof buffer) == 5 && memcmp(buffer, hello, 5) == 0);
+  CHECK(ww_server_recv(server, session, BYTES, buffer, sizeof buffer) == 3);
+  CHECK(ww_server_recv(server, session, CHAT, buffer, sizeof buffer) == WW_AGAIN);
   CHECK(ww_server_recv_datagram(server, session, buffer, sizeof buffer) == 4);
-  CHECK(ww_server_recv_message(server, session, 1, buffer, sizeof buffer) == 2);
+  CHECK(ww_server_recv(server, session, POSITIONS, buffer, sizeof buffer) == 2);
+  do {
+    len = ww_client_send(client, CHAT, hello, 5); /* nobody pumps, so nothing leaves */
+    sent += len == 0;
+  } while (len == 0);
+  CHECK(len == WW_AGAIN && sent > 100);
+  for (tries = 0; tries < 5000 && sent > 0; tries++) {
+    CHECK(ww_client_pump(client, NULL) == 0 && ww_client_poll(client, 1) >= 0 && ww_server_pump(server, NULL) == 0);
+    while (ww_server_recv(server, session, CHAT, buffer, sizeof buffer) == 5) {
+      sent--;
+    }
+  }
+  CHECK(sent == 0);
 
-  CHECK(ww_server_send(server, session, 0, hello, 5) == 5);
+  CHECK(ww_server_send(server, session, CHAT, hello, 5) == 0);
   until(server, client, 0, WW_EVENT_READABLE);
-  CHECK(ww_client_recv(client, 0, buffer, sizeof buffer) == 5);
+  CHECK(ww_client_recv(client, CHAT, buffer, sizeof buffer) == 5);
   CHECK(ww_server_stats(server, session, &stats) == 0 && stats.received > 80 && stats.rtt_us > 0);
   CHECK(stats.loss == -1 || (stats.loss >= 0 && stats.loss <= 1));
-  CHECK(ww_client_stats(client, &stats) == 0 && stats.bytes_sent > sizeof block);
+  CHECK(ww_client_stats(client, &stats) == 0 && stats.bytes_sent > 100000);
 
-  CHECK(ww_server_send(server, session + 1, 0, hello, 5) == WW_CLOSED);
-  CHECK(ww_server_recv_message(server, session + 1, 0, buffer, sizeof buffer) == WW_CLOSED);
+  CHECK(ww_server_send(server, session + 1, CHAT, hello, 5) == WW_CLOSED);
+  CHECK(ww_server_recv(server, session + 1, CHAT, buffer, sizeof buffer) == WW_CLOSED);
   CHECK(ww_client_close(client, 42) == 0);
   event = until(server, client, 1, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_PEER && event.code == 42 && !event.is_undelivered && event.session == session);
@@ -136,7 +152,9 @@ static void turn_away(void) {
 
 static void misuse(void) {
   uint8_t byte = 0;
-  uint8_t nine = 9;
+  ww_channel wrong[2] = {{9, WW_CARRIER_DEFAULT, 0}, {WW_CHANNEL_ORDERED, 9, 0}};
+  ww_channel stream = {WW_CHANNEL_STREAM, WW_CARRIER_PACKETS, 0};
+  int which;
   int32_t error = 0;
   ww_options opts = options();
   CHECK(ww_client_connect(NULL, NULL, &error) == NULL && error == WW_MISUSE);
@@ -149,8 +167,14 @@ static void misuse(void) {
   opts.timeout_ms = 1;
   CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_CONFIG);
   opts = options();
-  opts.channels = &nine;
   opts.channel_count = 1;
+  for (which = 0; which < 2; which++) {
+    opts.channels = &wrong[which];
+    CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
+  }
+  opts.channels = &stream;
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_CONFIG);
+  opts.channels = NULL;
   CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
   CHECK(ww_client_send(NULL, 0, &byte, 1) == WW_MISUSE && ww_server_send(NULL, 1, 0, &byte, 1) == WW_MISUSE);
   CHECK(ww_client_pump(NULL, NULL) == WW_MISUSE && ww_server_event(NULL, NULL) == WW_MISUSE);

@@ -90,7 +90,7 @@ impl Table {
 
     fn inputs(&mut self, first: u32, keys: &[Keys]) {
         let mut bytes = Vec::new();
-        wire::pack(&mut Inputs { first, keys: keys.to_vec(), is_lost: false }, &mut bytes).unwrap();
+        wire::pack(&Inputs { first, keys: keys.to_vec(), is_lost: false }, &mut bytes).unwrap();
         self.server.receive(self.runner, &bytes);
     }
 }
@@ -284,8 +284,8 @@ fn inputs_of_who_looks_on_are_not_kept() {
     let mut bytes = Vec::new();
     for _ in 0..100 {
         let first = table.server.world().tick + 1;
-        let mut inputs = Inputs { first, keys: vec![Keys::RIGHT; 40], is_lost: true };
-        wire::pack(&mut inputs, &mut bytes).unwrap();
+        let inputs = Inputs { first, keys: vec![Keys::RIGHT; 40], is_lost: true };
+        wire::pack(&inputs, &mut bytes).unwrap();
         table.server.receive(watcher, &bytes);
         table.tick(1);
     }

@@ -14,7 +14,6 @@ use tower_defence::wire::{
     self, AGE_MAX, CHAT_MAX, Hello, INPUTS_MAX, Inputs, Message, NAME_MAX, PACKET_MAX, ReadError, Wish,
     hostile,
 };
-use whitewater::message::{Message as _, Read, Serialize};
 use whitewater_sim::SimRng;
 
 fn any_player() -> impl Strategy<Value = PlayerId> {
@@ -65,20 +64,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_message_comes_back(mut message in any_message()) {
+    fn any_message_comes_back(message in any_message()) {
         let mut bytes = Vec::new();
-        wire::pack(&mut message, &mut bytes).unwrap();
-        let (mut copy, mut stream) = (Message::blank(message.kind()).unwrap(), Read::new(&bytes));
-        copy.serialize(&mut stream).unwrap();
-        prop_assert!(stream.finish().is_ok());
-        prop_assert_eq!(copy, message);
+        wire::pack(&message, &mut bytes).unwrap();
+        prop_assert_eq!(wire::unpack::<Message>(&bytes), Ok(message));
     }
 
     #[test]
     fn any_inputs_come_back(first in 0..1_u32 << 30, keys in prop::collection::vec(0..16_u8, 0..=INPUTS_MAX), is_lost: bool) {
-        let mut inputs = Inputs { first, keys: keys.into_iter().map(Keys::from_bits).collect(), is_lost };
+        let inputs = Inputs { first, keys: keys.into_iter().map(Keys::from_bits).collect(), is_lost };
         let mut bytes = Vec::new();
-        wire::pack(&mut inputs, &mut bytes).unwrap();
+        wire::pack(&inputs, &mut bytes).unwrap();
         prop_assert!(bytes.len() <= 5 + (INPUTS_MAX * 5).div_ceil(8));
         prop_assert_eq!(wire::unpack::<Inputs>(&bytes), Ok(inputs));
     }

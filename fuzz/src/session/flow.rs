@@ -1,18 +1,25 @@
 //! What one end of a session sends and the other receives: each message contains its number, and the rest of
 //! it follows from that.
 
-use whitewater::Time;
-use whitewater::message::channel::Received;
-use whitewater::session::{Blob, Connection};
+use whitewater::Channel;
+use whitewater::channel::{Carrier, ChannelConfig};
+use whitewater::session::Connection;
 
-/// Lanes of a session under test.
-pub(super) const LANES: usize = 2;
+/// Ordered channels: two by KCP, and one in packets, which what is too long for one goes beside.
+const ORDERED: [Channel; 3] = [Channel::ordered(0), Channel::ordered(1), Channel::ordered(2)];
+const SEQUENCED: Channel = Channel::sequenced(3);
+
+/// The channels of a session under test.
+pub(super) fn channels() -> Vec<ChannelConfig> {
+    let [first, second, third] = ORDERED.map(Channel::config);
+    vec![first, second, ChannelConfig { carrier: Carrier::Packets, ..third }, SEQUENCED.into()]
+}
 
 /// One direction of a session.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// Numbers of the next message sent and the next expected, for each lane and for the reliable channel.
-    ordered: [(u32, u32); LANES + 1],
+    /// Numbers of the next message sent and expected of each ordered channel.
+    ordered: [(u32, u32); ORDERED.len()],
     datagrams: u32,
     /// Bit n: datagram n was received.
     taken: [u64; 16],
@@ -20,67 +27,56 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Sends something: on a lane, as a datagram, on a channel.
-    pub(super) fn send(&mut self, now: Time, end: &mut Connection<Blob>, what: u8, len: usize) {
-        let what = usize::from(what) % 5;
-        match what {
-            lane if lane < LANES => {
-                let next = &mut self.ordered[lane].0;
-                *next += u32::from(end.send(lane, &content(what, *next, len * 8)).is_ok());
-            }
+    /// Sends something: on a channel, or as a datagram.
+    pub(super) fn send(&mut self, end: &mut Connection, what: u8, len: usize) {
+        match what % 5 {
             2 if self.datagrams < 1024 => {
-                let sent = end.send_datagram(&content(what, self.datagrams, len * 4));
+                let sent = end.send_datagram(&content(DATAGRAMS, self.datagrams, len * 4));
                 self.datagrams += u32::from(sent.is_ok());
             }
-            3 => {
-                let next = &mut self.ordered[LANES].0;
-                *next += u32::from(end.send_message(0, now, Blob(content(what, *next, len))).is_ok());
+            ordered @ (0 | 1 | 3) => {
+                // By KCP; as long as what is cut; and as long as what a packet has no room for.
+                let (which, len) = [(0, len * 8), (1, len * 100), (0, 0), (2, len * 8)][usize::from(ordered)];
+                let next = &mut self.ordered[which].0;
+                *next += u32::from(end.send(ORDERED[which], &content(which, *next, len)).is_ok());
             }
             _ => {
                 let next = &mut self.sequenced.0;
-                *next += u32::from(end.send_message(1, now, Blob(content(4, *next, len))).is_ok());
+                *next += u32::from(end.send(SEQUENCED, &content(NEWEST, *next, len)).is_ok());
             }
         }
     }
 
-    /// Receives everything. Unless a packet was altered (`meddled`), each message arrives intact, once, and
-    /// in order where that is promised.
-    pub(super) fn take(&mut self, end: &mut Connection<Blob>, meddled: bool) {
-        let mut room = [0; 4096];
-        for lane in 0..LANES {
-            while let Ok(len) = end.recv(lane, &mut room) {
-                let next = &mut self.ordered[lane].1;
-                assert!(meddled || room[..len] == content(lane, *next, len.saturating_sub(5)), "lane {lane}");
+    /// Takes what has arrived. Unless somebody has `meddled`, it is what was sent: once, and in order where that is promised.
+    pub(super) fn take(&mut self, end: &mut Connection, meddled: bool) {
+        for (which, channel) in ORDERED.into_iter().enumerate() {
+            while let Some(message) = end.recv(channel) {
+                let next = &mut self.ordered[which].1;
+                let expected = || content(which, *next, message.len().saturating_sub(5));
+                assert!(meddled || message == expected(), "{channel:?}");
                 *next += 1;
             }
         }
-        while let Ok(len) = end.recv_datagram(&mut room) {
+        while let Some(datagram) = end.recv_datagram() {
             if !meddled {
-                let number = number(2, &room[..len]);
+                let number = number(DATAGRAMS, &datagram);
                 let (word, bit) = (number / 64, 1 << (number % 64));
                 assert!(number < self.datagrams, "datagram {number} was not sent");
                 let word = &mut self.taken[word as usize];
                 assert_eq!(std::mem::replace(word, *word | bit) & bit, 0, "datagram {number} came twice");
             }
         }
-        while let Some(received) = end.recv_message(0) {
-            let next = &mut self.ordered[LANES].1;
-            assert!(meddled || is(&received, 3, *next), "the reliable channel");
-            *next += 1;
-        }
-        while let Some(received) = end.recv_message(1) {
-            if let Received::Message(Blob(bytes)) = received
-                && !meddled
-            {
-                let number = number(4, &bytes);
+        while let Some(message) = end.recv(SEQUENCED) {
+            if !meddled {
+                let number = number(NEWEST, &message);
                 let last = self.sequenced.1.replace(number);
                 assert!(last.is_none_or(|last| last < number), "out of sequence");
             }
         }
     }
 
-    /// Checks that datagrams reported as arrived have arrived.
-    pub(super) fn told(&self, sender: &mut Connection<Blob>, meddled: bool) {
+    /// Asks which datagrams are known to have arrived: they have.
+    pub(super) fn told(&self, sender: &mut Connection, meddled: bool) {
         while let Some(id) = sender.pop_delivered() {
             let word = self.taken.get(usize::try_from(id.0 / 64).unwrap_or(usize::MAX));
             // It may not have been read yet, but it was sent.
@@ -110,6 +106,6 @@ fn number(flow: usize, bytes: &[u8]) -> u32 {
     number
 }
 
-fn is(received: &Received<Blob>, flow: usize, next: u32) -> bool {
-    matches!(received, Received::Message(Blob(bytes)) if *bytes == content(flow, next, bytes.len().saturating_sub(5)))
-}
+/// What contents begin with, behind those of ordered channels.
+const DATAGRAMS: usize = 3;
+const NEWEST: usize = 4;

@@ -19,9 +19,9 @@ impl World {
             0 => {
                 let conv = self.session.map_or(0, |id| u32::from_str_radix(&id.to_string(), 16).unwrap_or(0));
                 let cmds = [Command::Push, Command::Ack, Command::Wask, Command::Wins];
-                let lane = u32::from(script.u8()) % 3;
+                let channel = u32::from(script.u8()) % 4;
                 let header = Header {
-                    conv: Conv(conv.wrapping_add(lane)),
+                    conv: Conv(conv.wrapping_add(channel)),
                     cmd: cmds[usize::from(script.u8()) % cmds.len()],
                     frg: script.u8(),
                     wnd: script.u16(),

@@ -115,9 +115,9 @@ impl World {
             op::DAMAGE => self.damage(end, script.u16().into(), script.u8()),
             op::SEND => {
                 let (what, len) = (script.u8(), script.u8());
-                let (now, mut flow) = (self.now, std::mem::take(&mut self.flows[end]));
+                let mut flow = std::mem::take(&mut self.flows[end]);
                 if let Some(connection) = self.connection(end) {
-                    flow.send(now, connection, what, len.into());
+                    flow.send(connection, what, len.into());
                 }
                 self.flows[end] = flow;
                 self.drain();

@@ -4,7 +4,7 @@ use super::flow::Flow;
 use super::world::{CLIENT, SERVER, World, session_config};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use whitewater::session::{Blob, ClientState, Connection, Event};
+use whitewater::session::{ClientState, Connection, Event};
 
 impl World {
     /// Checks the logs of both ends.
@@ -30,7 +30,7 @@ impl World {
 
     /// Notes which ends have received something.
     pub(super) fn listen(&mut self) {
-        let received = |connection: &Connection<Blob>| connection.stats().received + 1;
+        let received = |connection: &Connection| connection.stats().received + 1;
         let client = self.client.connection().map_or(0, received);
         let server = self.session.and_then(|id| self.server.session(id)).map_or(0, received);
         for (heard, count) in self.heard.iter_mut().zip([client, server]) {

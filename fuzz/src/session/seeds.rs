@@ -23,10 +23,11 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         let len = u8::try_from(body.len()).unwrap_or_default();
         [&[op::BODY | end, len][..], &body].concat()
     };
-    // Lane u8, command u8, frg u8, wnd u16, ts u32, sn + 8 u16, una + 8 u16, length u8, data.
+    // Channel u8, command u8, frg u8, wnd u16, ts u32, sn + 8 u16, una + 8 u16, length u8, data.
     let segment = |end: u8, head: [u8; 3], sn: u8, una: u8| {
-        let [lane, cmd, frg] = head;
-        [op::FRAME | end, 0, lane, cmd, frg, 128, 0, 0, 0, 0, 0, 8 + sn, 0, 8 + una, 0, 3, 1, 2, 3].to_vec()
+        let [channel, cmd, frg] = head;
+        [op::FRAME | end, 0, channel, cmd, frg, 128, 0, 0, 0, 0, 0, 8 + sn, 0, 8 + una, 0, 3, 1, 2, 3]
+            .to_vec()
     };
     let troubles: Vec<(&str, Vec<u8>)> = vec![
         ("nothing", vec![]),
@@ -78,7 +79,8 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
             [op::FRAME, 3, 5, 1, 1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, op::FRAME | back, 3, 5, 2, 3, 1, 7]
                 .to_vec(),
         ),
-        ("wrong-lane", segment(back, [2, 2, 0], 0, 0)),
+        ("wrong-channel", segment(back, [3, 2, 0], 0, 0)),
+        ("beside", segment(back, [2, 0, 0], 0, 0)),
     ];
     let mut seeds = Vec::new();
     for (name, trouble) in troubles {

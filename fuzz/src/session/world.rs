@@ -2,7 +2,7 @@
 
 use super::super::log::SessionBook;
 use super::flag;
-use super::flow::{Flow, LANES};
+use super::flow::{Flow, channels};
 use super::licence::Licence;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -10,11 +10,9 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::inside::session::wire::{Accept, Connect, kind};
 use whitewater::machine::Machine as _;
-use whitewater::message::channel::ChannelConfig;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{
-    Blob, Client, ClientConfig, Connection, RepairConfig, Server, ServerConfig, SessionConfig, SessionId,
-    Suite,
+    Client, ClientConfig, Connection, RepairConfig, Server, ServerConfig, SessionConfig, SessionId, Suite,
 };
 use whitewater_sim::SimRng;
 
@@ -176,7 +174,7 @@ impl World {
         self.drain();
     }
 
-    pub(super) fn connection(&mut self, end: usize) -> Option<&mut Connection<Blob>> {
+    pub(super) fn connection(&mut self, end: usize) -> Option<&mut Connection> {
         if end == CLIENT { self.client.connection_mut() } else { self.server.session_mut(self.session?) }
     }
 
@@ -233,11 +231,9 @@ const REPAIRS: RepairConfig = RepairConfig { percent: 100, min_loss: 1, memory: 
 
 pub(super) fn session_config(flags: u8) -> SessionConfig {
     let default = SessionConfig::default();
-    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
     let key_update = if flags & flag::REKEYS != 0 { 64 } else { default.key_update };
     SessionConfig {
-        lanes: vec![default.lanes[0]; LANES],
-        channels,
+        channels: channels(),
         ecn: flags & flag::ECN != 0,
         pacing: (flags & flag::ECN != 0).then(|| PaceConfig { loss: Some(5), ..PaceConfig::default() }),
         repairs: (flags & flag::REPAIRS != 0).then_some(REPAIRS),

@@ -147,8 +147,8 @@ impl Rack {
 
     /// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
     pub(super) fn timeout(&self, rtt: &Rtt) -> u64 {
-        if rtt.srtt == 0 {
-            return FIRST;
+        if rtt.measured().is_none() {
+            return FIRST.max(u64::from(rtt.srtt) * 3 / 2); // what is only expected may be wrong
         }
         let deviation = u64::from(rtt.rttvar) * DEVIATIONS;
         let margin = deviation.max(GRANULARITY).max(self.reordering.allowance) + self.ack_delay;
@@ -174,7 +174,7 @@ fn patience(timeout: u64, silence: u64, in_flight: u32) -> u64 {
     (2 * timeout.max(TIMEOUT_KCP_GO) * waited).isqrt() / u64::from(in_flight.max(1))
 }
 
-/// Timeout before the first round trip is measured, µs.
+/// Timeout before the first round trip is measured, µs; longer if one is expected that takes as long.
 const FIRST: u64 = 200_000;
 /// Least timeout, µs.
 const TIMEOUT_MIN: u64 = 5000;

@@ -55,7 +55,7 @@ impl<O: Output> Kcp<O> {
         if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
             // What a beat acknowledges together is one round trip, however much it is.
             if !hold.is_there || acked.sample.is_none() {
-                self.rtt.sample(age);
+                self.rtt.measure(age);
             }
             acked.sample = Some(age);
         }
@@ -115,7 +115,7 @@ impl<O: Output> Kcp<O> {
 /// back.
 const AHEAD_MAX: i32 = 1000;
 /// Oldest token that is believed, µs. Older, and more likely the clock jumped, or the process stopped.
-pub(super) const AGE_MAX: i32 = 10_000_000;
+pub(in crate::kcp) const AGE_MAX: i32 = 10_000_000;
 
 /// What a datagram has freed so far.
 #[derive(Debug, Default)]

@@ -107,7 +107,7 @@ impl ByTime {
             return u32::MAX;
         };
         let (room, rtt) = (transmit.room(), transmit.rtt);
-        let cycle = if rtt.srtt == 0 { 0 } else { u64::from(rtt.srtt) + self.hold.get(false) };
+        let cycle = rtt.measured().map_or(0, |srtt| u64::from(srtt) + self.hold.get(false));
         self.spread.most(transmit.now, transmit.sender.waiting() > room, window, cycle)
     }
 

@@ -1,8 +1,7 @@
 //! Types of serde as payloads.
 
-use super::{BitReader, BitWriter, Payload, shape};
+use super::{Payload, shape};
 use crate::message::BitsError;
-use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
@@ -23,32 +22,15 @@ impl<T: Serialize + DeserializeOwned> Payload for Serde<T> {
 
     const SHAPE: u64 = shape("postcard", &[]);
 
-    fn write(message: &T, max: usize, to: &mut BitWriter) -> Result<(), BitsError> {
-        to.byte_vec(Self::to_bytes(message, &mut Vec::new())?, max)
-    }
-
-    fn read(max: usize, from: &mut BitReader<'_>) -> Result<T, BitsError> {
-        decode(&from.byte_vec(max)?)
-    }
-
-    fn to_bytes<'a>(message: &'a T, spare: &'a mut Vec<u8>) -> Result<&'a [u8], BitsError> {
+    fn pack<'a>(message: &'a T, spare: &'a mut Vec<u8>) -> Result<(&'a [u8], usize), BitsError> {
         let mut bytes = std::mem::take(spare);
         bytes.clear();
         *spare = postcard::to_extend(message, bytes).map_err(|_| BitsError::Serde)?;
-        Ok(spare)
+        Ok((spare, 8 * spare.len()))
     }
 
-    fn from_bytes(bytes: Bytes) -> Result<T, BitsError> {
-        decode(&bytes)
+    fn unpack(bytes: &[u8]) -> Result<T, BitsError> {
+        let (value, rest) = postcard::take_from_bytes(bytes).map_err(|_| BitsError::Serde)?;
+        if rest.is_empty() { Ok(value) } else { Err(BitsError::Trailing { left: 8 * rest.len() }) }
     }
-
-    fn check(bytes: &[u8]) -> Result<(), BitsError> {
-        decode::<T>(bytes).map(drop)
-    }
-}
-
-/// The value that all of these bytes are.
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BitsError> {
-    let (value, rest) = postcard::take_from_bytes(bytes).map_err(|_| BitsError::Serde)?;
-    if rest.is_empty() { Ok(value) } else { Err(BitsError::Trailing { left: 8 * rest.len() }) }
 }

@@ -19,7 +19,7 @@ mod writer;
 pub use foreign::Serde;
 pub use impls::DEFAULT_MAX_LEN;
 pub use int::Int;
-pub use payload::Payload;
+pub use payload::{Payload, Skip};
 pub use reader::BitReader;
 pub use shape::shape;
 pub use whitewater_derive::Message;

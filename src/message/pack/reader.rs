@@ -55,7 +55,11 @@ impl<'a> BitReader<'a> {
     ///
     /// There is more, or it is not zero.
     pub fn finish(mut self) -> Result<(), BitsError> {
-        self.align()?;
+        let padding = (self.position().wrapping_neg() % 8).min(self.left);
+        let found = self.raw(part(padding, 8))?;
+        if found != 0 {
+            return Err(BitsError::Padding { found: low(found) });
+        }
         if self.left == 0 { Ok(()) } else { Err(BitsError::Trailing { left: self.left }) }
     }
 
@@ -167,13 +171,6 @@ impl<'a> BitReader<'a> {
         Ok(base.wrapping_add(distance))
     }
 
-    /// Zeros up to the next whole byte, or to the end where that is nearer.
-    pub fn align(&mut self) -> Result<(), BitsError> {
-        let padding = (self.position().wrapping_neg() % 8).min(self.left);
-        let found = self.raw(part(padding, 8))?;
-        if found == 0 { Ok(()) } else { Err(BitsError::Padding { found: low(found) }) }
-    }
-
     /// A value of 32 bits that both ends know. If it is another one, the types of the ends differ, or the bytes are damaged.
     pub fn check(&mut self, expected: u32) -> Result<(), BitsError> {
         let found = low(self.raw(u32::BITS)?);
@@ -199,12 +196,6 @@ impl<'a> BitReader<'a> {
             self.pull(beyond);
         }
         Ok(())
-    }
-
-    /// Passes over up to `max` bytes, after their number.
-    pub(super) fn skip_byte_vec(&mut self, max: usize) -> Result<(), BitsError> {
-        let len = self.len(max)?;
-        self.skip(8 * len)
     }
 
     /// Appends the bits of `range`, which are positions of this reader, to the whole bytes `into`. The first one becomes the lowest

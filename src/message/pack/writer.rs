@@ -179,11 +179,6 @@ impl BitWriter {
         self.int(distance, 0..=u16::MAX)
     }
 
-    /// Zeros up to the next whole byte.
-    pub fn align(&mut self) -> Result<(), BitsError> {
-        self.raw(0, self.held.wrapping_neg() % 8)
-    }
-
     /// A value of 32 bits that both ends know. A reader that finds another one has lost its place.
     pub fn check(&mut self, expected: u32) -> Result<(), BitsError> {
         self.raw(expected.into(), u32::BITS)

@@ -1,31 +1,48 @@
 //! The program's handle to a thread, or to the threads of all shards of a server.
 
+use super::ThreadConfig;
+use super::inbox::Inbox;
 use super::outbox::Outgoing;
-use super::shared::{Budgets, Shared};
-use super::worker::{Command, Parcel, Tell, Worker};
-use super::{Incoming, NotSent, ThreadConfig, Way};
+use super::shared::{Counts, Shared};
+use super::worker::{Command, Parcel, Tell, What, Worker};
+use crate::channel::{AnyChannel, Channel, ChannelError, ChannelKind, RecvError, SendError};
+use crate::message::pack::Payload;
 use crate::net::driver::Driver;
 use crate::net::end::{End, Id};
-use crate::session::Event;
-use std::collections::BTreeMap;
+use crate::session::{DATAGRAMS, Event, SessionConfig, SessionId};
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
+use std::mem::replace;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Threads with a server or a client each, and one queue of what they report. Dropping it ends the sessions
 /// and the threads.
 pub(super) struct Handle<E: End> {
     /// One per shard, at least one.
     pub(super) threads: Vec<Thread<E>>,
-    parcels: Receiver<Parcel<E>>,
-    /// What waits to be sent, for each open session.
-    budgets: BTreeMap<Id, Budgets>,
+    parcels: Receiver<Parcel>,
+    config: SessionConfig,
+    sessions: BTreeMap<Id, Known>,
+    /// With what each counts for until it is taken.
+    events: VecDeque<(Id, Event, usize)>,
+    /// The session of a server whose end was told last, which is forgotten with the next event, and what it counts for.
+    ended: Option<(SessionId, usize)>,
     pub(super) local_addr: SocketAddr,
+}
+
+/// A session as the program knows it, from when it is up.
+struct Known {
+    counts: Arc<Counts>,
+    /// Whether it takes what is sent.
+    is_open: bool,
+    inbox: Inbox,
 }
 
 pub(super) struct Thread<E: End> {
@@ -41,9 +58,11 @@ impl<E: End> Handle<E> {
     ) -> io::Result<Self> {
         let (gives, parcels) = channel();
         let mut local_addr = SocketAddr::from(([0; 4], 0));
+        let mut session = SessionConfig::default();
         let mut threads = Vec::new();
         for mut end in ends {
             local_addr = end.local_addr()?;
+            session.clone_from(end.machine.config());
             let (commands, takes) = channel();
             let shared = Arc::new(Shared::new(end.line.port.bell()?, *config));
             let worker =
@@ -51,55 +70,189 @@ impl<E: End> Handle<E> {
             let thread = Some(Builder::new().name("whitewater".to_owned()).spawn(|| worker.run())?);
             threads.push(Thread { commands, shared, thread });
         }
-        Ok(Self { threads, parcels, budgets: BTreeMap::new(), local_addr })
+        let (sessions, events) = (BTreeMap::new(), VecDeque::new());
+        Ok(Self { threads, parcels, config: session, sessions, events, ended: None, local_addr })
     }
 
-    /// The next item; waits for it for at most `timeout`.
-    pub(super) fn recv(&mut self, timeout: Option<Duration>) -> Option<(Id, Incoming<E::Message>)> {
-        let parcel = match timeout {
-            Some(timeout) => self.parcels.recv_timeout(timeout).ok(),
-            None => self.parcels.try_recv().ok(),
-        };
-        let Parcel { id, incoming, cost, budgets } = parcel?;
-        self.of(id)?.shared.taken(cost);
-        if let Some(budgets) = budgets {
-            self.budgets.insert(id, budgets);
+    /// Takes what the threads have told, and waits until there is something, at most for `timeout`. Whether there are events.
+    pub(super) fn poll(&mut self, timeout: Option<Duration>) -> bool {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            while let Ok(parcel) = self.parcels.try_recv() {
+                self.take(parcel);
+            }
+            if !self.events.is_empty() {
+                return true;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let parcel = match left {
+                Some(left) => self.parcels.recv_timeout(left).ok(),
+                None => self.parcels.recv().ok(),
+            };
+            let Some(parcel) = parcel else { return false };
+            self.take(parcel);
         }
-        if matches!(incoming, Incoming::Event(Event::Closed { .. })) {
-            self.budgets.remove(&id);
-        }
-        Some((id, incoming))
     }
 
-    pub(super) fn room(&self, id: Id, way: Way) -> usize {
-        self.budgets.get(&id).map_or(0, |budgets| budgets.room(way))
+    pub(super) fn poll_event(&mut self) -> Option<(Id, Event)> {
+        if let Some((ended, cost)) = self.ended.take() {
+            if let Some(mut known) = self.sessions.remove(&Some(ended)) {
+                let thread = self.of(Some(ended));
+                known.inbox.clear(|way, cost| {
+                    thread.into_iter().for_each(|thread| known.counts.taken(&thread.shared, way, cost))
+                });
+            }
+            self.heard(Some(ended), cost);
+        }
+        if self.events.is_empty() {
+            self.poll(Some(Duration::ZERO));
+        }
+        let (id, event, cost) = self.events.pop_front()?;
+        match (id, event) {
+            (Some(id), Event::Closed { .. }) => self.ended = Some((id, cost)),
+            _ => self.heard(id, cost),
+        }
+        if event == Event::Readable
+            && let Some(known) = self.sessions.get_mut(&id)
+        {
+            known.inbox.on_told();
+        }
+        Some((id, event))
     }
 
-    pub(super) fn send(&self, id: Id, outgoing: Outgoing<E::Message>) -> Result<(), NotSent> {
-        let budgets = self.budgets.get(&id).ok_or(NotSent::Gone)?;
-        if !budgets.add(outgoing.way(), outgoing.cost()) {
-            return Err(NotSent::Full);
+    fn take(&mut self, Parcel { id, what, cost, counts }: Parcel) {
+        if let Some(counts) = counts {
+            self.sessions.insert(id, Known { counts, is_open: true, inbox: Inbox::default() });
         }
-        self.of(id).ok_or(NotSent::Gone)?.command(Command::Send(id, outgoing))
+        let known = self.sessions.get_mut(&id);
+        match (what, known) {
+            (What::Message(channel, message), Some(known)) => {
+                if known.inbox.push(channel, message, cost) {
+                    self.events.push_back((id, Event::Readable, 0));
+                }
+            }
+            (What::Message(..), None) => {} // there is none before it is up
+            (What::Event(mut event), known) => {
+                if let (Event::Closed { undelivered, .. }, Some(known)) = (&mut event, known) {
+                    known.is_open = false;
+                    let (messages, datagrams) = known.counts.untaken();
+                    undelivered.messages += messages;
+                    undelivered.datagrams += datagrams;
+                }
+                self.events.push_back((id, event, cost));
+            }
+        }
+    }
+
+    /// The program has taken an event that counted for so much.
+    fn heard(&self, id: Id, cost: usize) {
+        if let Some(thread) = self.of(id) {
+            thread.shared.heard(cost);
+        }
+    }
+
+    fn pop(&mut self, id: Id, channel: u8) -> Option<Bytes> {
+        let known = self.sessions.get_mut(&id)?;
+        let (message, cost) = known.inbox.pop(channel)?;
+        let counts = Arc::clone(&known.counts);
+        counts.taken(&self.of(id)?.shared, channel, cost);
+        Some(message)
+    }
+
+    pub(super) fn recv<P: Payload + ?Sized>(&mut self, id: Id, channel: Channel<P>) -> Option<P::Received> {
+        self.check(channel.into()).inspect_err(|error| log::error!("recv: {error}")).ok()?;
+        let message = P::unpack_owned(self.pop(id, channel.number())?);
+        let refuse = |error| self.of(id).map(|thread| thread.command(Command::Refuse(id, error)));
+        message.map_err(refuse).ok()
+    }
+
+    pub(super) fn recv_into(&mut self, id: Id, channel: Channel, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.check(channel.into())?;
+        self.pop_into(id, channel.number(), buf)
+    }
+
+    pub(super) fn recv_datagram(&mut self, id: Id) -> Option<Bytes> {
+        self.pop(id, DATAGRAMS)
+    }
+
+    pub(super) fn recv_datagram_into(&mut self, id: Id, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.pop_into(id, DATAGRAMS, buf)
+    }
+
+    fn pop_into(&mut self, id: Id, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let next = self.sessions.get(&id).and_then(|known| known.inbox.next_len(channel));
+        let (have, need) = (buf.len(), next.ok_or(RecvError::Empty)?);
+        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
+        room.copy_from_slice(&self.pop(id, channel).ok_or(RecvError::Empty)?);
+        Ok(need)
+    }
+
+    pub(super) fn send<P: Payload + ?Sized>(
+        &self,
+        id: Id,
+        channel: Channel<P>,
+        message: &P::Sent,
+    ) -> Result<(), SendError> {
+        let handle = AnyChannel::from(channel);
+        self.check(handle)?;
+        let mut spare = Vec::new();
+        let (bytes, bits) = P::pack(message, &mut spare)?;
+        let config = self.config.channels.get(usize::from(channel.number()));
+        let (len, max) = (bytes.len(), config.map_or(0, |config| config.max_message as usize));
+        if len > max && channel.kind() != ChannelKind::Stream {
+            return Err(SendError::TooLong { channel: channel.number(), len, max });
+        }
+        let bytes = bytes.to_vec();
+        self.push(id, Outgoing { channel: Some(handle), bytes, bits })
+    }
+
+    pub(super) fn send_datagram(&self, id: Id, datagram: &[u8]) -> Result<(), SendError> {
+        let (len, max) = (datagram.len(), self.config.datagram_max_here());
+        if len > max {
+            return Err(SendError::TooLong { channel: DATAGRAMS, len, max });
+        }
+        self.push(id, Outgoing { channel: None, bytes: datagram.to_vec(), bits: 8 * len })
+    }
+
+    fn push(&self, id: Id, outgoing: Outgoing) -> Result<(), SendError> {
+        let none = if id.is_some() { SendError::Closed } else { SendError::NotConnected };
+        let known = self.sessions.get(&id).ok_or(none)?;
+        let (thread, way) = (self.of(id).ok_or(SendError::Closed)?, outgoing.way());
+        if !known.is_open {
+            return Err(SendError::Closed);
+        }
+        if !known.counts.send(way, outgoing.cost()) {
+            return Err(SendError::Full { channel: way });
+        }
+        if thread.command(Command::Send(id, outgoing)) { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    fn check(&self, handle: AnyChannel) -> Result<(), ChannelError> {
+        let channels = &self.config.channels;
+        let missing = ChannelError::Missing { number: handle.number(), count: channels.len() };
+        let there = channels.get(usize::from(handle.number())).ok_or(missing)?.channel;
+        if there == handle { Ok(()) } else { Err(ChannelError::wrong(handle, there)) }
     }
 
     /// Returns whether there was such a session that was not closed before.
     pub(super) fn close(&mut self, id: Id, code: u16) -> bool {
-        let is_open = self.budgets.remove(&id).is_some();
+        let is_open = self.sessions.get_mut(&id).is_some_and(|known| replace(&mut known.is_open, false));
         if is_open && let Some(thread) = self.of(id) {
-            let _ = thread.command(Command::Close(id, code)); // if it fails, all of them are over
+            thread.command(Command::Close(id, code)); // or all of them are over
         }
         is_open
     }
 
-    pub(super) fn run(
-        &self,
-        shard: usize,
-        run: impl FnOnce(&mut Driver<E>) + Send + 'static,
-    ) -> Result<(), NotSent> {
-        let thread = self.threads.get(shard).ok_or(NotSent::Gone)?;
+    /// The sessions that take what is sent.
+    pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
+        self.sessions.iter().filter(|(_, known)| known.is_open).map(|(id, _)| *id)
+    }
+
+    /// Returns whether the thread does it.
+    pub(super) fn run(&self, shard: usize, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> bool {
+        let Some(thread) = self.threads.get(shard) else { return false };
         if thread.shared.runs.load(SeqCst) >= RUNS {
-            return Err(NotSent::Full);
+            return false;
         }
         thread.shared.runs.fetch_add(1, SeqCst);
         thread.command(Command::Run(Box::new(run)))
@@ -113,7 +266,7 @@ impl<E: End> Handle<E> {
     /// is waited for.
     pub(super) fn shutdown(&mut self, code: u16) -> io::Result<()> {
         for thread in &self.threads {
-            let _ = thread.command(Command::Shutdown(code)); // if it fails, the thread has ended by itself
+            thread.command(Command::Shutdown(code)); // or it has ended by itself
         }
         let ended = self.threads.iter_mut().filter_map(|thread| thread.thread.take()).map(|thread| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the sessions panicked")))
@@ -128,10 +281,11 @@ impl<E: End> Handle<E> {
 }
 
 impl<E: End> Thread<E> {
-    fn command(&self, command: Command<E>) -> Result<(), NotSent> {
-        self.commands.send(command).map_err(|_| NotSent::Gone)?;
+    /// Returns whether the thread is there.
+    fn command(&self, command: Command<E>) -> bool {
+        let is_there = self.commands.send(command).is_ok();
         self.shared.wake();
-        Ok(())
+        is_there
     }
 }
 

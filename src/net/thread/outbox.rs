@@ -1,112 +1,83 @@
 //! What was sent to a session that the session has not accepted yet.
 
-use super::shared::Budgets;
-use super::{Incoming, Refused, Way};
-use crate::message::Message;
-use crate::session::{Connection, SendError};
+use super::shared::Counts;
+use crate::channel::{AnyChannel, ChannelKind, SendError};
+use crate::session::{Connection, DATAGRAMS};
 use crate::time::Time;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 #[derive(Debug)]
-pub(super) enum Outgoing<M> {
-    Lane(usize, Vec<u8>),
-    Datagram(Vec<u8>),
-    /// `None`: the session has it.
-    Message(usize, Option<M>),
-    Block(usize, Vec<u8>),
+pub(super) struct Outgoing {
+    /// `None`: it is an unreliable datagram.
+    pub(super) channel: Option<AnyChannel>,
+    pub(super) bytes: Vec<u8>,
+    /// How many bits of them there are.
+    pub(super) bits: usize,
 }
 
-impl<M: Message> Outgoing<M> {
-    /// How much it counts for, bytes: what it holds, as far as that is known, plus overhead.
+impl Outgoing {
+    /// What it counts for, bytes: what it holds, and what holds it.
     pub(super) const fn cost(&self) -> usize {
-        let bytes = match self {
-            Self::Lane(_, bytes) | Self::Datagram(bytes) | Self::Block(_, bytes) => bytes.capacity(),
-            Self::Message(..) => MESSAGE,
-        };
-        bytes + size_of::<Self>()
+        self.bytes.capacity() + size_of::<Self>()
     }
 
-    /// Things on the same way must not overtake each other.
-    pub(super) const fn way(&self) -> Way {
-        match self {
-            Self::Lane(lane, _) => Way::Lane(*lane),
-            Self::Datagram(_) => Way::Datagrams,
-            Self::Message(channel, _) | Self::Block(channel, _) => Way::Channel(*channel),
-        }
+    /// The channel: what must not overtake each other.
+    pub(super) fn way(&self) -> u8 {
+        self.channel.map_or(DATAGRAMS, AnyChannel::number)
     }
 
-    /// Offers it to the session. Returns whether all of it was accepted. An error means that the session
-    /// never will accept it.
-    fn send(&mut self, now: Time, connection: &mut Connection<M>) -> Result<bool, SendError> {
-        let sent = match self {
-            Self::Lane(lane, bytes) => connection.send(*lane, bytes).map(|taken| {
-                bytes.drain(..taken); // a stream accepts what fits
-                bytes.is_empty()
-            }),
-            Self::Datagram(bytes) => connection.send_datagram(bytes).map(|_| true),
-            Self::Message(channel, message) => {
-                let is_full = connection
-                    .channels()
-                    .is_some_and(|channels| channels.waiting(*channel) > 0 && !channels.has_room(*channel));
-                if is_full && connection.is_up() {
-                    return Ok(false);
-                }
-                let Some(message) = message.take() else { return Ok(true) };
-                return connection.send_message(*channel, now, message).map(|_| true);
+    /// Gives it to the session; returns whether all of it was taken. What the session never takes is an error.
+    fn send(&mut self, connection: &mut Connection) -> Result<bool, SendError> {
+        let sent = match self.channel {
+            Some(channel) if channel.kind() == ChannelKind::Stream => {
+                connection.write_packed(channel.number(), &self.bytes).map(|taken| {
+                    self.bytes.drain(..taken);
+                    self.bytes.is_empty()
+                })
             }
-            Self::Block(channel, block) => connection.send_block(*channel, block).map(|()| true),
+            Some(channel) => connection.send_packed(channel, &self.bytes, self.bits).map(|()| true),
+            None => connection.send_datagram(&self.bytes).map(|_| true),
         };
         sent.or_else(|error| if error.is_full() { Ok(false) } else { Err(error) })
     }
-
-    const fn refused(&self, error: SendError) -> Incoming<M> {
-        Incoming::Refused(match self {
-            Self::Lane(..) => Refused::Lane(error),
-            Self::Datagram(_) => Refused::Datagram(error),
-            Self::Message(..) | Self::Block(..) => Refused::Channel(error),
-        })
-    }
 }
 
-/// What waits for one session. A full lane or channel holds up no other.
+/// What waits for one session. A full channel holds up no other.
 #[derive(Debug)]
-pub(super) struct Outbox<M> {
-    waiting: BTreeMap<Way, VecDeque<Outgoing<M>>>,
-    budgets: Budgets,
-    /// The code and the deadline of a close that waits until nothing else does.
+pub(super) struct Outbox {
+    waiting: BTreeMap<u8, VecDeque<Outgoing>>,
+    pub(super) counts: Arc<Counts>,
+    /// To be closed with this code when nothing waits, or then at the latest.
     pub(super) close: Option<(u16, Time)>,
 }
 
-impl<M: Message> Outbox<M> {
-    pub(super) const fn new(budgets: Budgets) -> Self {
-        Self { waiting: BTreeMap::new(), budgets, close: None }
+impl Outbox {
+    pub(super) const fn new(counts: Arc<Counts>) -> Self {
+        Self { waiting: BTreeMap::new(), counts, close: None }
     }
 
-    pub(super) fn push(&mut self, outgoing: Outgoing<M>) {
+    pub(super) fn push(&mut self, outgoing: Outgoing) {
         self.waiting.entry(outgoing.way()).or_default().push_back(outgoing);
     }
 
-    /// Passes as much to the session as it accepts. What it never will accept goes to `refused`. Returns
-    /// whether anything moved.
-    pub(super) fn send(
-        &mut self,
-        now: Time,
-        connection: &mut Connection<M>,
-        mut refused: impl FnMut(Incoming<M>),
-    ) -> bool {
-        let Self { waiting, budgets, .. } = self;
+    /// Gives to the session what it takes. Returns whether something has moved.
+    pub(super) fn send(&mut self, connection: &mut Connection) -> bool {
+        let Self { waiting, counts, .. } = self;
         let mut has_moved = false;
         waiting.retain(|way, queue| {
             while let Some(outgoing) = queue.front_mut() {
                 let cost = outgoing.cost();
-                match outgoing.send(now, connection) {
-                    Ok(true) => {}
+                let is_taken = match outgoing.send(connection) {
                     Ok(false) => return true,
-                    Err(error) => refused(outgoing.refused(error)),
-                }
+                    // The handle has checked what it can: no packet of this path has room for it, or the session has ended.
+                    sent => sent
+                        .inspect_err(|error| log::debug!("a message to a session is dropped: {error}"))
+                        .is_ok(),
+                };
                 queue.pop_front();
                 has_moved = true;
-                budgets.take_away(*way, cost);
+                counts.sent(*way, cost, is_taken);
             }
             false
         });
@@ -116,12 +87,4 @@ impl<M: Message> Outbox<M> {
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
-
-    /// Everything that was left waiting when the session ended.
-    pub(super) fn into_refused(self) -> impl Iterator<Item = Incoming<M>> {
-        self.waiting.into_values().flatten().map(|outgoing| outgoing.refused(SendError::Closed))
-    }
 }
-
-/// What a message of a channel counts for, bytes: it fits into a packet.
-pub(super) const MESSAGE: usize = 1200;

@@ -1,6 +1,7 @@
 //! The state that a thread shares with its handle.
 
-use super::{ThreadConfig, Way};
+use super::ThreadConfig;
+use crate::session::DATAGRAMS;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -12,16 +13,20 @@ pub(super) struct Shared {
     /// Whether the thread is about to sleep. After setting this it checks once more for something new.
     pub(super) is_asleep: AtomicBool,
     bell: Arc<Bell>,
-    /// Bytes that were delivered and not taken yet.
-    pub(super) incoming: AtomicUsize,
+    /// Bytes of messages and of events that were delivered and not yet taken. What came last of a session that has ended counts as events.
+    messages: AtomicUsize,
+    events: AtomicUsize,
+    /// There was no room for more: the thread is to be woken when some is taken.
+    is_full: AtomicBool,
     pub(super) config: ThreadConfig,
     pub(super) runs: AtomicUsize,
 }
 
 impl Shared {
     pub(super) fn new(bell: Arc<Bell>, config: ThreadConfig) -> Self {
-        let (incoming, runs) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { is_asleep: AtomicBool::new(false), bell, incoming, config, runs }
+        let [messages, events, runs] = [const { AtomicUsize::new(0) }; 3];
+        let [is_asleep, is_full] = [const { AtomicBool::new(false) }; 2];
+        Self { is_asleep, bell, messages, events, is_full, config, runs }
     }
 
     /// Makes a sleeping thread check for something new. Call this after adding it.
@@ -31,65 +36,182 @@ impl Shared {
         }
     }
 
-    /// Notes that bytes were taken, in case the thread waits for room.
-    pub(super) fn taken(&self, cost: usize) {
-        if self.incoming.fetch_sub(cost, SeqCst) >= self.config.incoming {
+    /// An event was delivered that counts for so much.
+    pub(super) fn told(&self, cost: usize) {
+        self.events.fetch_add(cost, SeqCst);
+    }
+
+    /// It was taken: the thread may have waited for that.
+    pub(super) fn heard(&self, cost: usize) {
+        self.take_away(&self.events, cost);
+    }
+
+    /// Whether more events may be delivered. If not, the thread is woken when one is taken.
+    pub(super) fn may_tell(&self) -> bool {
+        or_again(&self.is_full, || self.is_below(&self.events))
+    }
+
+    /// Whether more messages may be delivered. If not, the thread is woken when one is taken.
+    fn has_room(&self) -> bool {
+        or_again(&self.is_full, || self.is_below(&self.messages))
+    }
+
+    fn is_below(&self, used: &AtomicUsize) -> bool {
+        let used = used.load(SeqCst);
+        used == 0 || used < self.config.incoming
+    }
+
+    fn take_away(&self, used: &AtomicUsize, cost: usize) {
+        used.fetch_sub(cost, SeqCst);
+        if self.is_full.swap(false, SeqCst) {
             self.wake();
         }
     }
+}
 
-    pub(super) fn has_room(&self) -> bool {
-        let used = self.incoming.load(SeqCst);
-        used == 0 || used < self.config.incoming
+/// What a thread and its handle have of one session together.
+#[derive(Debug)]
+pub(super) struct Counts {
+    /// Bytes that wait for the session. The program adds, the thread takes away.
+    outgoing: Budgets,
+    /// There was no room for more: the program is to be told when there is.
+    is_short: AtomicBool,
+    /// Messages and datagrams that wait for the session, or that it has refused.
+    untaken: [AtomicUsize; 2],
+    /// Bytes that wait for the program. The thread adds, the program takes away.
+    unread: Budgets,
+    /// There was no room for more: the thread is to be woken when some is taken.
+    is_full: AtomicBool,
+}
+
+impl Counts {
+    /// Of a session with so many channels, which is the only one or not.
+    pub(super) fn new(channels: usize, is_only: bool, config: &ThreadConfig) -> Self {
+        let part = if is_only { 1 } else { PART };
+        Self {
+            outgoing: Budgets::new(channels, config.outgoing),
+            is_short: AtomicBool::new(false),
+            untaken: [const { AtomicUsize::new(0) }; 2],
+            unread: Budgets::new(channels, config.incoming / part),
+            is_full: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the program may send what counts for so much, which is counted then. If not, it is told when it may.
+    pub(super) fn send(&self, way: u8, cost: usize) -> bool {
+        let is_sent = or_again(&self.is_short, || self.outgoing.add(way, cost));
+        if is_sent {
+            self.untaken_of(way).fetch_add(1, SeqCst);
+        }
+        is_sent
+    }
+
+    /// It waits no more: the session has taken it, or never will.
+    pub(super) fn sent(&self, way: u8, cost: usize, is_taken: bool) {
+        self.outgoing.take_away(way, cost);
+        if is_taken {
+            self.untaken_of(way).fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Whether the program is to be told that it may send more, once.
+    pub(super) fn regains_room(&self) -> bool {
+        self.is_short.load(SeqCst) && self.outgoing.is_half_empty() && self.is_short.swap(false, SeqCst)
+    }
+
+    /// Messages and datagrams that were sent and the session has not taken.
+    pub(super) fn untaken(&self) -> (usize, usize) {
+        let [messages, datagrams] = &self.untaken;
+        (messages.load(SeqCst), datagrams.load(SeqCst))
+    }
+
+    const fn untaken_of(&self, way: u8) -> &AtomicUsize {
+        let [messages, datagrams] = &self.untaken;
+        if way == DATAGRAMS { datagrams } else { messages }
+    }
+
+    /// Whether more of a channel may be delivered: one message may where the program has taken all, whatever it leaves elsewhere. If not, the
+    /// thread is woken when some is taken.
+    pub(super) fn has_room(&self, shared: &Shared, way: u8) -> bool {
+        let is_empty = || self.unread.used(way) == 0;
+        or_again(&self.is_full, || is_empty() || (shared.has_room() && self.unread.room(way) > 0))
+    }
+
+    /// A message was delivered that counts for so much.
+    pub(super) fn delivered(&self, shared: &Shared, way: u8, cost: usize) {
+        self.unread.put(way, cost);
+        shared.messages.fetch_add(cost, SeqCst);
+    }
+
+    /// It was taken: the thread may have waited for that.
+    pub(super) fn taken(&self, shared: &Shared, way: u8, cost: usize) {
+        self.unread.take_away(way, cost);
+        shared.take_away(&shared.messages, cost);
+        if self.is_full.swap(false, SeqCst) {
+            shared.wake();
+        }
     }
 }
 
-/// Bytes waiting for one session, by way. One end adds and the other removes; both have a copy.
-#[derive(Clone, Debug)]
-pub(super) struct Budgets {
-    /// First the lanes, then the datagrams, then the channels.
-    used: Arc<[AtomicUsize]>,
-    lanes: usize,
+/// Looks whether there is room; if not, says that it is missed, and looks once more: some may have been taken just before.
+fn or_again(is_missed: &AtomicBool, has_room: impl Fn() -> bool) -> bool {
+    has_room() || {
+        is_missed.store(true, SeqCst);
+        has_room()
+    }
+}
+
+/// What waits of one session, bytes by channel. One end adds, the other takes away.
+#[derive(Debug)]
+struct Budgets {
+    /// Of the channels, then of the datagrams.
+    used: Box<[AtomicUsize]>,
     limit: usize,
 }
 
 impl Budgets {
-    pub(super) fn new(lanes: usize, channels: usize, limit: usize) -> Self {
-        let used = (0..=lanes + channels).map(|_| AtomicUsize::new(0)).collect();
-        Self { used, lanes, limit }
+    fn new(channels: usize, limit: usize) -> Self {
+        Self { used: (0..=channels).map(|_| AtomicUsize::new(0)).collect(), limit }
     }
 
-    /// The counter of a way. For a lane or channel that does not exist, it is that of the datagrams: what is
-    /// sent there will soon be refused.
-    fn of(&self, way: Way) -> Option<&AtomicUsize> {
-        let index = match way {
-            Way::Lane(lane) => Some(lane).filter(|lane| *lane < self.lanes),
-            Way::Datagrams => None,
-            Way::Channel(channel) => channel.checked_add(self.lanes + 1),
-        };
-        index.and_then(|index| self.used.get(index)).or_else(|| self.used.get(self.lanes))
+    /// Of what is no channel, it is that of the datagrams.
+    fn of(&self, way: u8) -> Option<&AtomicUsize> {
+        let channels = self.used.len() - 1;
+        self.used.get(usize::from(way).min(channels))
     }
 
-    /// Adds `cost` if there is room, or if nothing waits, so that anything can be sent at some time. Returns
-    /// whether it did.
-    pub(super) fn add(&self, way: Way, cost: usize) -> bool {
-        let Some(used) = self.of(way) else { return false };
-        let has_room = used.load(SeqCst) == 0 || cost <= self.room(way);
+    fn used(&self, way: u8) -> usize {
+        self.of(way).map_or(0, |used| used.load(SeqCst))
+    }
+
+    /// Adds so much if there is room, or nothing: then something always may come. Returns whether it did.
+    fn add(&self, way: u8, cost: usize) -> bool {
+        let has_room = self.used(way) == 0 || cost <= self.room(way);
         if has_room {
-            used.fetch_add(cost, SeqCst);
+            self.put(way, cost);
         }
         has_room
     }
 
-    pub(super) fn take_away(&self, way: Way, cost: usize) {
+    fn is_half_empty(&self) -> bool {
+        self.used.iter().map(|used| used.load(SeqCst)).sum::<usize>() <= self.limit / 2
+    }
+
+    /// Adds so much in any case.
+    fn put(&self, way: u8, cost: usize) {
+        if let Some(used) = self.of(way) {
+            used.fetch_add(cost, SeqCst);
+        }
+    }
+
+    fn take_away(&self, way: u8, cost: usize) {
         if let Some(used) = self.of(way) {
             used.fetch_sub(cost, SeqCst);
         }
     }
 
-    /// What may be added to a way: its own part of a quarter of the limit, plus what the others have left of
-    /// the rest.
-    pub(super) fn room(&self, way: Way) -> usize {
+    /// What may be added to a way: a quarter of the limit is shared out among them, and of the rest it has what the others have left.
+    fn room(&self, way: u8) -> usize {
         let own = self.limit / 4 / self.used.len();
         let rest = self.limit - own * self.used.len();
         let Some(way) = self.of(way) else { return 0 };
@@ -99,23 +221,26 @@ impl Budgets {
     }
 }
 
+/// One session may have this part of what may wait for the program.
+const PART: usize = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Two lanes, datagrams and a channel: 100 bytes of 1600 for each, and 1200 for all.
+    /// Three channels and datagrams: 100 bytes of 1600 for each, and 1200 for all.
     fn budgets() -> Budgets {
-        Budgets::new(2, 1, 1600)
+        Budgets::new(3, 1600)
     }
 
-    const ALL: [Way; 4] = [Way::Lane(0), Way::Lane(1), Way::Datagrams, Way::Channel(0)];
+    const ALL: [u8; 4] = [0, 1, 2, DATAGRAMS];
 
-    fn fill(budgets: &Budgets, way: Way) -> usize {
+    fn fill(budgets: &Budgets, way: u8) -> usize {
         (0..).take_while(|_| budgets.add(way, 10)).count() * 10
     }
 
     #[test]
-    fn a_greedy_way_leaves_every_other_its_share() {
+    fn a_greedy_channel_leaves_every_other_its_share() {
         for greedy in ALL {
             let budgets = budgets();
             assert_eq!(fill(&budgets, greedy), 1300, "{greedy:?}");
@@ -131,12 +256,8 @@ mod tests {
     #[test]
     fn an_oversized_message_is_accepted_if_nothing_waits_and_the_others_keep_their_share() {
         let budgets = budgets();
-        assert!(budgets.add(Way::Channel(0), 5000));
-        assert!(!budgets.add(Way::Channel(0), 1));
-        assert_eq!(fill(&budgets, Way::Lane(1)), 100);
-        // What is sent to a way that does not exist counts as a datagram.
-        let nowhere = [Way::Lane(2), Way::Lane(usize::MAX), Way::Channel(1), Way::Channel(usize::MAX)];
-        assert!(nowhere.into_iter().all(|way| budgets.add(way, 10)));
-        assert_eq!(budgets.room(Way::Datagrams), 60);
+        assert!(budgets.add(2, 5000));
+        assert!(!budgets.add(2, 1));
+        assert_eq!(fill(&budgets, 1), 100);
     }
 }

@@ -1,44 +1,47 @@
 //! The public types for servers and clients on threads.
 
+use super::ThreadConfig;
 use super::handle::Handle;
-use super::outbox::Outgoing;
-use super::{Incoming, NotSent, ThreadConfig, Way};
-use crate::message::Message;
+use crate::channel::{Channel, RecvError, SendError};
+use crate::message::pack::Payload;
 use crate::net::{Client, Server};
-use crate::session::{self, Blob, ServerConfig, SessionId};
+use crate::session::{self, Event, ServerConfig, SessionId};
+use bytes::Bytes;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// A [`Server`] on a thread of its own, for a program whose loop must not do I/O: acknowledgements and
-/// retransmissions do not wait for a frame. Commands go in, and events and data come out, through channels.
-/// No call here blocks unless it says so.
+/// retransmissions do not wait for a frame. It has the calls of a [`Server`]; none of them blocks but
+/// [`poll`](Self::poll).
 ///
 /// ```
 /// use std::time::Duration;
-/// use whitewater::net::{Client, Incoming, Server, ThreadConfig};
-/// use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionConfig};
+/// use whitewater::Channel;
+/// use whitewater::net::{Client, Server, ThreadConfig};
+/// use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 ///
-/// let patience = Duration::from_secs(5);
+/// const CHAT: Channel = Channel::ordered(0);
+/// let patience = Some(Duration::from_secs(5));
 /// let (session, threads) = (SessionConfig::default(), ThreadConfig::default());
 /// let config = ServerConfig::insecure(session.clone());
-/// let mut server = Server::<Blob>::bind("127.0.0.1:0", &config)?.spawn(&threads)?;
+/// let mut server = Server::bind("127.0.0.1:0", &config)?.spawn(&threads)?;
 /// let config = ClientConfig::insecure(session);
-/// let mut client = Client::<Blob>::connect(server.local_addr(), &config)?.spawn(&threads)?;
-/// while let Some(incoming) = client.recv(patience) {
-///     match incoming {
-///         Incoming::Event(Event::Connected) => client.send(0, b"hello")?,
-///         Incoming::Message { lane: 0, bytes } => {
-///             assert_eq!(bytes, b"hello");
+/// let mut client = Client::connect(server.local_addr(), &config)?.spawn(&threads)?;
+/// while client.poll(patience) {
+///     match client.poll_event().ok_or("no event")? {
+///         Event::Connected => client.send(CHAT, b"hello")?,
+///         Event::Readable => {
+///             assert_eq!(client.recv(CHAT).ok_or("no message")?, "hello");
 ///             break;
 ///         }
 ///         other => return Err(format!("{other:?}").into()),
 ///     }
-///     while let Some((id, incoming)) = server.recv(patience) {
-///         if let Incoming::Message { lane, bytes } = incoming {
-///             server.send(id, lane, &bytes)?;
-///             break;
-///         }
+///     while server.poll(patience) {
+///         let Some((id, Event::Readable)) = server.poll_event() else { continue };
+///         let message = server.recv(id, CHAT).ok_or("no message")?;
+///         server.send(id, CHAT, &message)?;
+///         break;
 ///     }
 /// }
 /// client.shutdown(0)?;
@@ -48,7 +51,7 @@ use std::time::Duration;
 /// # Limits
 ///
 /// Everything is bounded, see [`ThreadConfig`]: if a session accepts no more, sending fails with
-/// [`NotSent::Full`]; if the program does not take what arrived, the windows of the peers close.
+/// [`SendError::Full`]; if the program does not take what arrived, the windows of the peers close.
 ///
 /// # Cost
 ///
@@ -57,25 +60,27 @@ use std::time::Duration;
 ///
 /// Dropping it ends its sessions and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
-pub struct ServerThread<M: Message + Send + 'static = Blob> {
-    handle: Handle<session::Server<M>>,
+pub struct ServerThread {
+    handle: Handle<session::Server>,
 }
 
 /// The servers of [`Server::bind_shards`], each on its own thread, as one [`ServerThread`]: events and data
 /// of all of them come out here, and sessions are addressed by their id wherever they are.
 ///
 /// ```no_run
-/// use std::time::Duration;
-/// use whitewater::net::{Incoming, Server, ServerThreads, ThreadConfig};
-/// use whitewater::session::{Blob, ServerConfig, SessionConfig};
+/// use whitewater::Channel;
+/// use whitewater::net::{Server, ServerThreads, ThreadConfig};
+/// use whitewater::session::{Event, ServerConfig, SessionConfig};
 ///
+/// const CHAT: Channel = Channel::ordered(0);
 /// let threads = std::thread::available_parallelism()?.get().min(64);
 /// let config = ServerConfig::insecure(SessionConfig::default());
-/// let shards = Server::<Blob>::bind_shards("0.0.0.0:4000", &config, threads)?;
+/// let shards = Server::bind_shards("0.0.0.0:4000", &config, threads)?;
 /// let mut server = ServerThreads::spawn(shards, &ThreadConfig::default())?;
-/// while let Some((id, incoming)) = server.recv(Duration::MAX) {
-///     if let Incoming::Message { lane, bytes } = incoming {
-///         let _ = server.send(id, lane, &bytes); // an error concerns this client and must not end the server
+/// while server.poll(None) {
+///     let Some((id, Event::Readable)) = server.poll_event() else { continue };
+///     while let Some(message) = server.recv(id, CHAT) {
+///         let _ = server.send(id, CHAT, &message); // an error concerns this client and must not end the server
 ///     }
 /// }
 /// # Ok::<(), std::io::Error>(())
@@ -83,48 +88,74 @@ pub struct ServerThread<M: Message + Send + 'static = Blob> {
 ///
 /// The limits of [`ThreadConfig`] apply to each thread. Dropping it ends all sessions and waits for that.
 #[derive(Debug)]
-pub struct ServerThreads<M: Message + Send + 'static = Blob> {
-    handle: Handle<session::Server<M>>,
+pub struct ServerThreads {
+    handle: Handle<session::Server>,
 }
 
 /// A [`Client`] on a thread of its own, like [`ServerThread`].
 ///
 /// Dropping it ends its session and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
-pub struct ClientThread<M: Message + Send + 'static = Blob> {
-    handle: Handle<session::Client<M>>,
+pub struct ClientThread {
+    handle: Handle<session::Client>,
 }
 
 /// The methods that all of them have. With several sessions, they take the id of one.
 macro_rules! verbs {
     ($type:ident, $named:expr $(, $id:ident: $of:ty)?) => {
-        impl<M: Message + Send + 'static> $type<M> {
-            /// Bytes that may be sent on a lane, a channel or as datagrams now. Each message counts about 50
-            /// bytes extra, and one of a channel counts as 1200. The number only decreases through what is
-            /// sent here.
-            #[must_use]
-            pub fn room(&self, $($id: $of,)? way: Way) -> usize {
-                self.handle.room($named, way)
+        impl $type {
+            /// Queues a message.
+            ///
+            /// # Errors
+            ///
+            /// As much waits for the session as may ([`is_full`](SendError::is_full)): [`Event::Writable`] tells when there is room. Or the
+            /// message is too long, the handle is none of the session's channels, or the session is not up.
+            pub fn send<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>, message: &P::Sent) -> Result<(), SendError> {
+                self.handle.send($named, channel, message)
             }
 
-            /// Sends a message on a reliable lane. [`NotSent`] says why it failed.
-            pub fn send(&mut self, $($id: $of,)? lane: usize, message: &[u8]) -> Result<(), NotSent> {
-                self.handle.send($named, Outgoing::Lane(lane, message.to_vec()))
+            /// Takes the next message of a channel; `None`: there is none yet, or no such session, or it is none of its type, which ends the
+            /// session.
+            pub fn recv<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>) -> Option<P::Received> {
+                self.handle.recv($named, channel)
             }
 
-            /// Sends an unreliable datagram. [`NotSent`] says why it failed.
-            pub fn send_datagram(&mut self, $($id: $of,)? datagram: &[u8]) -> Result<(), NotSent> {
-                self.handle.send($named, Outgoing::Datagram(datagram.to_vec()))
+            /// Takes the next message of a channel of bytes into `buf` and returns its length.
+            ///
+            /// # Errors
+            ///
+            /// There is none; or it does not fit, and stays; or the handle is none of the session's channels.
+            pub fn recv_into(&mut self, $($id: $of,)? channel: Channel, buf: &mut [u8]) -> Result<usize, RecvError> {
+                self.handle.recv_into($named, channel, buf)
             }
 
-            /// Sends a message of a channel. [`NotSent`] says why it failed.
-            pub fn send_message(&mut self, $($id: $of,)? channel: usize, message: M) -> Result<(), NotSent> {
-                self.handle.send($named, Outgoing::Message(channel, Some(message)))
+            /// Queues an unreliable datagram.
+            ///
+            /// # Errors
+            ///
+            /// Those of [`send`](Self::send).
+            pub fn send_datagram(&mut self, $($id: $of,)? datagram: &[u8]) -> Result<(), SendError> {
+                self.handle.send_datagram($named, datagram)
             }
 
-            /// Sends a block of a channel. [`NotSent`] says why it failed.
-            pub fn send_block(&mut self, $($id: $of,)? channel: usize, block: &[u8]) -> Result<(), NotSent> {
-                self.handle.send($named, Outgoing::Block(channel, block.to_vec()))
+            /// Takes the next unreliable datagram; `None`: there is none, or no such session.
+            pub fn recv_datagram(&mut self $(, $id: $of)?) -> Option<Bytes> {
+                self.handle.recv_datagram($named)
+            }
+
+            /// Takes the next unreliable datagram into `buf` and returns its length.
+            ///
+            /// # Errors
+            ///
+            /// There is none; or it does not fit, and stays.
+            pub fn recv_datagram_into(&mut self, $($id: $of,)? buf: &mut [u8]) -> Result<usize, RecvError> {
+                self.handle.recv_datagram_into($named, buf)
+            }
+
+            /// Waits until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one; at once if all
+            /// threads have ended and there will be none.
+            pub fn poll(&mut self, timeout: Option<Duration>) -> bool {
+                self.handle.poll(timeout)
             }
 
             /// The local address.
@@ -160,16 +191,15 @@ verbs!(ClientThread, None);
 /// The methods of the types with many sessions.
 macro_rules! of_many {
     ($($type:ident)*) => {
-        $(impl<M: Message + Send + 'static> $type<M> {
-            /// Takes the next event, message or datagram of any session. Those of one session come in order.
-            pub fn try_recv(&mut self) -> Option<(SessionId, Incoming<M>)> {
-                self.handle.recv(None).and_then(|(id, incoming)| Some((id?, incoming)))
+        $(impl $type {
+            /// Takes the next event, and the session that it is of. What has come of a session that has ended can be read until the next call.
+            pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
+                self.handle.poll_event().and_then(|(id, event)| Some((id?, event)))
             }
 
-            /// Like [`try_recv`](Self::try_recv), but waits for at most `timeout`. Returns `None` at once
-            /// when all threads have ended.
-            pub fn recv(&mut self, timeout: Duration) -> Option<(SessionId, Incoming<M>)> {
-                self.handle.recv(Some(timeout)).and_then(|(id, incoming)| Some((id?, incoming)))
+            /// The sessions that are up, in no order.
+            pub fn ids(&self) -> impl Iterator<Item = SessionId> {
+                self.handle.ids().flatten()
             }
 
             /// Closes a session once everything sent has arrived. What waits here gets `drain` to be
@@ -183,28 +213,27 @@ macro_rules! of_many {
 
 of_many!(ServerThread ServerThreads);
 
-impl<M: Message + Send + 'static> Server<M> {
-    /// Moves the server to a new thread.
+impl Server {
+    /// Goes on by itself, on a new thread.
     ///
     /// # Errors
     ///
-    /// If the system cannot create the thread or the descriptor to wake it, or does not know the socket's
-    /// address.
-    pub fn spawn(self, config: &ThreadConfig) -> io::Result<ServerThread<M>> {
+    /// The system gives no thread, no descriptor to wake it, or does not know the socket's address.
+    pub fn spawn(self, config: &ThreadConfig) -> io::Result<ServerThread> {
         Ok(ServerThread { handle: Handle::spawn([self], config)? })
     }
 }
 
-impl<M: Message + Send + 'static> ServerThread<M> {
-    /// Makes the thread call `run` with its server between two pumps, for what has no method here. Keep it
-    /// short. [`NotSent`] says why it failed.
-    pub fn run(&mut self, run: impl FnOnce(&mut Server<M>) + Send + 'static) -> Result<(), NotSent> {
+impl ServerThread {
+    /// Has the thread do something with the server that is not here, between two pumps: keep it short.
+    /// Returns whether it does: not if a thousand of them wait already, or it has ended.
+    pub fn run(&mut self, run: impl FnOnce(&mut Server) + Send + 'static) -> bool {
         self.handle.run(0, run)
     }
 }
 
-impl<M: Message + Send + 'static> ServerThreads<M> {
-    /// Binds servers to `addr`, each on a new thread: see [`Server::bind_shards`].
+impl ServerThreads {
+    /// Servers on `addr`, each on a new thread: see [`Server::bind_shards`].
     ///
     /// # Errors
     ///
@@ -222,24 +251,17 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
     ///
     /// # Errors
     ///
-    /// If there are none, or the system cannot create a thread or does not know a socket's address.
-    pub fn spawn(servers: Vec<Server<M>>, config: &ThreadConfig) -> io::Result<Self> {
+    /// There is none, or the system gives no thread, or does not know a socket's address.
+    pub fn spawn(servers: Vec<Server>, config: &ThreadConfig) -> io::Result<Self> {
         if servers.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no server to spawn"));
         }
         Ok(Self { handle: Handle::spawn(servers, config)? })
     }
 
-    /// Makes the thread of a shard call `run` with its server between two pumps. Keep it short.
-    ///
-    /// # Errors
-    ///
-    /// If a thousand closures wait already, there is no such shard, or its thread has ended.
-    pub fn run(
-        &mut self,
-        shard: usize,
-        run: impl FnOnce(&mut Server<M>) + Send + 'static,
-    ) -> Result<(), NotSent> {
+    /// Has the thread of that shard do something with its server, between two pumps: keep it short. Returns whether it does: not if a
+    /// thousand of them wait already, or there is no such shard, or its thread has ended.
+    pub fn run(&mut self, shard: usize, run: impl FnOnce(&mut Server) + Send + 'static) -> bool {
         self.handle.run(shard, run)
     }
 
@@ -250,29 +272,22 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
     }
 }
 
-impl<M: Message + Send + 'static> Client<M> {
-    /// Moves the client to a new thread.
+impl Client {
+    /// Goes on by itself, on a new thread.
     ///
     /// # Errors
     ///
-    /// If the system cannot create the thread or the descriptor to wake it, or does not know the socket's
-    /// address.
-    pub fn spawn(self, config: &ThreadConfig) -> io::Result<ClientThread<M>> {
+    /// The system gives no thread, no descriptor to wake it, or does not know the socket's address.
+    pub fn spawn(self, config: &ThreadConfig) -> io::Result<ClientThread> {
         Ok(ClientThread { handle: Handle::spawn([self], config)? })
     }
 }
 
-impl<M: Message + Send + 'static> ClientThread<M> {
-    /// Takes the next event, message or datagram. Nothing can be sent before
-    /// [`Event::Connected`](session::Event::Connected) has been taken.
-    pub fn try_recv(&mut self) -> Option<Incoming<M>> {
-        Some(self.handle.recv(None)?.1)
-    }
-
-    /// Like [`try_recv`](Self::try_recv), but waits for at most `timeout`. Returns `None` at once when the
-    /// thread has ended.
-    pub fn recv(&mut self, timeout: Duration) -> Option<Incoming<M>> {
-        Some(self.handle.recv(Some(timeout))?.1)
+impl ClientThread {
+    /// Takes the next event. Nothing can be sent before [`Event::Connected`] was taken. What has come can be read also after
+    /// [`Event::Closed`].
+    pub fn poll_event(&mut self) -> Option<Event> {
+        Some(self.handle.poll_event()?.1)
     }
 
     /// Closes the session once everything sent has arrived; an attempt to connect ends at once. What waits
@@ -283,9 +298,9 @@ impl<M: Message + Send + 'static> ClientThread<M> {
         }
     }
 
-    /// Makes the thread call `run` with its client between two pumps, for what has no method here. Keep it
-    /// short. [`NotSent`] says why it failed.
-    pub fn run(&mut self, run: impl FnOnce(&mut Client<M>) + Send + 'static) -> Result<(), NotSent> {
+    /// Has the thread do something with the client that is not here, between two pumps: keep it short.
+    /// Returns whether it does: not if a thousand of them wait already, or it has ended.
+    pub fn run(&mut self, run: impl FnOnce(&mut Client) + Send + 'static) -> bool {
         self.handle.run(0, run)
     }
 }

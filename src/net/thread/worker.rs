@@ -1,13 +1,13 @@
 //! The thread: takes commands, pumps, delivers events and data.
 
-use super::Incoming;
-use super::outbox::{MESSAGE, Outbox, Outgoing};
-use super::shared::{Budgets, Shared};
-use crate::message::channel::Received;
+use super::outbox::{Outbox, Outgoing};
+use super::shared::{Counts, Shared};
+use crate::message::BitsError;
 use crate::net::driver::{Driver, farewell};
 use crate::net::end::{End, Id};
-use crate::session::Event;
+use crate::session::{DATAGRAMS, Event};
 use crate::time::Time;
+use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -18,60 +18,97 @@ use std::time::Duration;
 type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
 
 pub(super) enum Command<E: End> {
-    Send(Id, Outgoing<E::Message>),
+    Send(Id, Outgoing),
     Close(Id, u16),
+    /// A message of it is none of its type.
+    Refuse(Id, BitsError),
     Run(Run<E>),
     /// Ends all sessions, then the thread.
     Shutdown(u16),
 }
 
-pub(super) struct Parcel<E: End> {
-    pub(super) id: Id,
-    pub(super) incoming: Incoming<E::Message>,
-    /// What it counts for in the bytes waiting to be taken.
-    pub(super) cost: usize,
-    /// With the first parcel of a session: the budgets for sending to it.
-    pub(super) budgets: Option<Budgets>,
+/// What a thread tells of a session.
+pub(super) enum What {
+    /// Something has happened, but for [`Event::Readable`]. With [`Event::Closed`] all has been told.
+    Event(Event),
+    /// A message of a channel, or a datagram.
+    Message(u8, Bytes),
 }
 
-pub(super) struct Tell<E: End> {
-    pub(super) parcels: Sender<Parcel<E>>,
+pub(super) struct Parcel {
+    pub(super) id: Id,
+    pub(super) what: What,
+    /// Its part of what may wait to be taken.
+    pub(super) cost: usize,
+    /// With the first of a session: what waits of it.
+    pub(super) counts: Option<Arc<Counts>>,
+}
+
+pub(super) struct Tell {
+    pub(super) parcels: Sender<Parcel>,
     pub(super) shared: Arc<Shared>,
 }
 
-impl<E: End> Tell<E> {
-    fn tell(&self, id: Id, incoming: Incoming<E::Message>, budgets: Option<Budgets>) {
-        let bytes = match &incoming {
-            Incoming::Message { bytes, .. } | Incoming::Datagram(bytes) => bytes.capacity(),
-            Incoming::Channel { received: Received::Block(block), .. } => block.len(),
-            Incoming::Channel { .. } => MESSAGE,
-            Incoming::Event(_) | Incoming::Refused(_) => 0,
-        };
-        let cost = bytes + size_of::<Parcel<E>>();
-        self.shared.incoming.fetch_add(cost, SeqCst);
-        let _ = self.parcels.send(Parcel { id, incoming, cost, budgets }); // if the handle is gone, nobody wants it
+impl Tell {
+    /// With what came of a session that is over, `rest` bytes of it.
+    fn tell_event(&self, id: Id, event: Event, rest: usize, counts: Option<Arc<Counts>>) {
+        let cost = size_of::<Parcel>() + rest;
+        self.shared.told(cost);
+        self.tell(Parcel { id, what: What::Event(event), cost, counts });
     }
+
+    fn tell_message(&self, id: Id, way: u8, message: Bytes, counts: &Counts) {
+        let cost = size_of::<Parcel>() + message.len();
+        counts.delivered(&self.shared, way, cost);
+        self.tell(Parcel { id, what: What::Message(way, message), cost, counts: None });
+    }
+
+    fn tell(&self, parcel: Parcel) {
+        let _ = self.parcels.send(parcel); // if nobody takes it, nobody wants it
+    }
+}
+
+/// What there is no room for.
+struct Held {
+    counts: Arc<Counts>,
+    /// Channels that have something, and the datagrams, which may.
+    ways: Vec<u8>,
+}
+
+impl Held {
+    fn has_room(&self, shared: &Shared) -> bool {
+        self.ways.iter().any(|way| self.counts.has_room(shared, *way))
+    }
+}
+
+/// What is left of a session that was read.
+enum Left {
+    Nothing,
+    /// There may be more.
+    More,
+    Held(Held),
 }
 
 pub(super) struct Worker<E: End> {
     end: Driver<E>,
     commands: Receiver<Command<E>>,
-    out: Tell<E>,
-    /// One for each connected session.
-    outboxes: BTreeMap<Id, Outbox<E::Message>>,
-    /// The sessions for which something waits.
+    out: Tell,
+    /// Of each session that is up.
+    outboxes: BTreeMap<Id, Outbox>,
+    /// Those of them for which something waits.
     waiting: BTreeSet<Id>,
     /// Sessions that may have something to read, in turn.
     readable: VecDeque<Id>,
     /// The same, for look-up.
     listed: BTreeSet<Id>,
-    /// Code and deadline of the shutdown.
+    /// Sessions that have something to read for which there is no room.
+    held: BTreeMap<Id, Held>,
+    /// Code and deadline of the end of all.
     shutdown: Option<(u16, Time)>,
-    buf: Vec<u8>,
 }
 
 impl<E: End> Worker<E> {
-    pub(super) fn new(end: Driver<E>, commands: Receiver<Command<E>>, out: Tell<E>) -> Self {
+    pub(super) fn new(end: Driver<E>, commands: Receiver<Command<E>>, out: Tell) -> Self {
         Self {
             end,
             commands,
@@ -80,8 +117,8 @@ impl<E: End> Worker<E> {
             waiting: BTreeSet::new(),
             readable: VecDeque::new(),
             listed: BTreeSet::new(),
+            held: BTreeMap::new(),
             shutdown: None,
-            buf: vec![0; DATAGRAM],
         }
     }
 
@@ -103,9 +140,11 @@ impl<E: End> Worker<E> {
 
     /// Waits for a datagram, a command, room to deliver, or the next timer.
     fn sleep(&mut self, wait: Option<Duration>) -> io::Result<()> {
-        let was_full = !self.out.shared.has_room();
+        let was_full = !self.out.shared.may_tell();
         self.out.shared.is_asleep.store(true, SeqCst);
-        let is_new = self.handle_commands() || (was_full && self.out.shared.has_room());
+        let shared = &self.out.shared;
+        let is_new = (was_full && shared.may_tell()) || self.held.values().any(|held| held.has_room(shared));
+        let is_new = self.handle_commands() || is_new;
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
             self.end.line.port.wait(Some(wait))?;
@@ -141,6 +180,13 @@ impl<E: End> Worker<E> {
                     self.waiting.insert(id);
                 }
             }
+            Command::Refuse(id, error) => {
+                self.end
+                    .machine
+                    .connection(id)
+                    .into_iter()
+                    .for_each(|session| session.on_bad_message(&error));
+            }
             Command::Run(run) => {
                 self.out.shared.runs.fetch_sub(1, SeqCst);
                 run(&mut self.end);
@@ -163,7 +209,10 @@ impl<E: End> Worker<E> {
         waiting.retain(|id| {
             let Some(outbox) = outboxes.get_mut(id) else { return false };
             if let Some(connection) = end.machine.connection(*id) {
-                has_moved |= outbox.send(now, connection, |refused| out.tell(*id, refused, None));
+                has_moved |= outbox.send(connection);
+            }
+            if outbox.counts.regains_room() {
+                out.tell_event(*id, Event::Writable, 0, None);
             }
             if let Some((code, until)) = outbox.close
                 && (outbox.is_empty() || until <= now)
@@ -187,34 +236,44 @@ impl<E: End> Worker<E> {
     /// Delivers events and data as far as there is room. Returns whether there were any.
     fn deliver(&mut self) -> bool {
         let mut is_any = false;
-        while self.out.shared.has_room()
+        while self.out.shared.may_tell()
             && let Some((id, event)) = self.end.machine.next_event()
         {
             is_any = true;
             self.handle_event(id, event);
         }
+        let Self { out, readable, listed, held, .. } = self;
+        held.retain(|id, held| {
+            let has_room = held.has_room(&out.shared);
+            if has_room && listed.insert(*id) {
+                readable.push_back(*id);
+            }
+            !has_room
+        });
         for _ in 0..self.readable.len() {
             let Some(id) = self.readable.pop_front() else { break };
-            let (is_read, is_more) = self.read(id, TURNS, false);
+            let (is_read, left) = self.read(id);
             is_any |= is_read;
-            if is_more {
+            if matches!(left, Left::More) {
                 self.readable.push_back(id);
-            } else {
-                self.listed.remove(&id);
+                continue;
+            }
+            self.listed.remove(&id);
+            if let Left::Held(held) = left {
+                self.held.insert(id, held);
             }
         }
         is_any
     }
 
     fn handle_event(&mut self, id: Id, event: Event) {
-        let mut budgets = None;
+        let (mut counts, mut rest) = (None, 0);
         match event {
             Event::Connected => {
-                let config = self.end.machine.config();
-                let (lanes, channels) = (config.lanes.len(), config.channels.len());
-                let new = Budgets::new(lanes, channels, self.out.shared.config.outgoing);
-                self.outboxes.insert(id, Outbox::new(new.clone()));
-                budgets = Some(new);
+                let channels = self.end.machine.config().channels.len();
+                let new = Arc::new(Counts::new(channels, id.is_none(), &self.out.shared.config));
+                self.outboxes.insert(id, Outbox::new(Arc::clone(&new)));
+                counts = Some(new);
             }
             Event::Readable => {
                 if self.listed.insert(id) {
@@ -223,64 +282,70 @@ impl<E: End> Worker<E> {
                 return;
             }
             Event::Closed { .. } => {
-                // What was received before the end is delivered in any case, since it is stored nowhere else.
-                self.read(id, usize::MAX, true);
-                for refused in self.outboxes.remove(&id).into_iter().flat_map(Outbox::into_refused) {
-                    self.out.tell(id, refused, None);
-                }
+                // What was received before the end comes in any case: it is kept nowhere else.
+                rest = self.read_rest(id);
+                self.held.remove(&id);
+                self.outboxes.remove(&id); // what waits there is still counted
             }
             _ => {}
         }
-        self.out.tell(id, Incoming::Event(event), budgets);
+        self.out.tell_event(id, event, rest, counts);
     }
 
-    /// Reads a session, up to `turns` rounds over its lanes and channels, while there is room or
-    /// `in_any_case`. Returns whether there was anything, and whether there may be more.
-    fn read(&mut self, id: Id, turns: usize, in_any_case: bool) -> (bool, bool) {
-        let config = self.end.machine.config();
-        let (lanes, channels) = (config.lanes.len(), config.channels.len());
-        let Self { end, out, buf, .. } = self;
+    /// Reads all of a session, whether there is room or not; returns how many bytes it is.
+    fn read_rest(&mut self, id: Id) -> usize {
+        let channels = self.end.machine.config().channels.len();
+        let Some(connection) = self.end.machine.connection(id) else { return 0 };
+        let mut rest = 0;
+        let mut tell = |way, message: Bytes| {
+            let cost = 0; // it is the event's
+            rest += size_of::<Parcel>() + message.len();
+            self.out.tell(Parcel { id, what: What::Message(way, message), cost, counts: None });
+        };
+        for channel in (0..).take(channels) {
+            std::iter::from_fn(|| connection.recv_packed(channel)).for_each(|message| tell(channel, message));
+        }
+        std::iter::from_fn(|| connection.recv_datagram()).for_each(|datagram| tell(DATAGRAMS, datagram));
+        rest
+    }
+
+    /// Reads a session, some turns round its channels, as far as there is room. Returns whether there was anything, and what is left.
+    fn read(&mut self, id: Id) -> (bool, Left) {
+        let Self { end, out, outboxes, .. } = self;
+        let channels = end.machine.config().channels.len();
+        let (Some(connection), Some(Outbox { counts, .. })) = (end.machine.connection(id), outboxes.get(&id))
+        else {
+            return (false, Left::Nothing);
+        };
         let mut is_read = false;
-        let Some(connection) = end.machine.connection(id) else { return (false, false) };
-        for _ in 0..turns {
-            if !in_any_case && !out.shared.has_room() {
-                break;
-            }
-            let mut is_any = false;
-            let mut tell = |incoming| {
-                is_any = true;
-                out.tell(id, incoming, None);
-            };
-            for lane in 0..lanes {
-                if let Some(len) = connection.peek_size(lane) {
-                    let mut bytes = vec![0; len];
-                    if connection.recv(lane, &mut bytes).is_ok() {
-                        tell(Incoming::Message { lane, bytes });
-                    }
+        for _ in 0..TURNS {
+            let (mut is_any, mut held) = (false, Vec::new());
+            for way in (0..).take(channels).chain([DATAGRAMS]) {
+                let is_datagram = way == DATAGRAMS;
+                if !counts.has_room(&out.shared, way) {
+                    held.extend(Some(way).filter(|_| is_datagram || connection.next_len(way).is_some()));
+                    continue;
                 }
-            }
-            if let Ok(len) = connection.recv_datagram(buf) {
-                tell(Incoming::Datagram(buf.get(..len).unwrap_or_default().to_vec()));
-            }
-            for channel in 0..channels {
-                if let Some(received) = connection.recv_message(channel) {
-                    tell(Incoming::Channel { channel, received });
+                let message =
+                    if is_datagram { connection.recv_datagram() } else { connection.recv_packed(way) };
+                if let Some(message) = message {
+                    is_any = true;
+                    out.tell_message(id, way, message, counts);
                 }
             }
             if !is_any {
-                return (is_read, false);
+                let held = Held { counts: Arc::clone(counts), ways: held };
+                return (is_read, if held.ways.is_empty() { Left::Nothing } else { Left::Held(held) });
             }
             is_read = true;
         }
-        (is_read, true)
+        (is_read, Left::More)
     }
 }
 
 /// Most commands between two pumps; more of them wait for the next turn.
 const COMMANDS_PER_TURN: usize = 1024;
-/// Messages of each lane and channel of a session before it is another session's turn.
+/// Messages of each channel of a session before it is another session's turn.
 const TURNS: usize = 8;
 /// The longest that a thread sleeps, in case a wake-up gets lost.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
-/// Room for an unreliable datagram.
-const DATAGRAM: usize = 1500;

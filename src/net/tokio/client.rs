@@ -8,7 +8,6 @@ use super::driver::Driver;
 use super::session::Session;
 use super::shared::Handle;
 use super::waiting::For;
-use crate::message::Message;
 use crate::session::{ClientConfig, ConnectError};
 use ::tokio::net::{ToSocketAddrs, lookup_host};
 use std::future::poll_fn;
@@ -35,10 +34,7 @@ impl Client {
     /// If nobody answers (`TimedOut`) or the server refuses (`ConnectionRefused`), both as [`Error::Closed`];
     /// if `addr` does not resolve, or to no address ([`Error::Connect`]); if `config` is wrong ([`Error::Config`]);
     /// if there is no socket; or if the system has no random bytes.
-    pub async fn connect<M: Message + Send + 'static>(
-        addr: impl ToSocketAddrs,
-        config: &ClientConfig,
-    ) -> io::Result<Session<M>> {
+    pub async fn connect(addr: impl ToSocketAddrs, config: &ClientConfig) -> io::Result<Session> {
         let addresses = resolved(lookup_host(addr).await?);
         let is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
         let (first, second): (Vec<_>, Vec<_>) =
@@ -62,12 +58,12 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect), and if the socket fails.
-    pub async fn over<M: Message + Send + 'static>(
+    /// Those of [`connect`](Self::connect), or the socket fails.
+    pub async fn over(
         socket: UdpSocket,
         addr: impl ToSocketAddrs,
         config: &ClientConfig,
-    ) -> io::Result<Session<M>> {
+    ) -> io::Result<Session> {
         let addresses = resolved(lookup_host(addr).await?);
         let (port, clock, session) = client(socket, &addresses, config)?;
         let driver = Driver::new(port, Sessions::Client(session), clock, false)?;

@@ -2,17 +2,17 @@
 
 use super::super::end::{End, Id};
 use super::super::error::Error;
-use crate::kcp::RecvError;
+use crate::channel::{RecvError, SendError};
+use crate::kcp;
 use crate::machine::{Arrival, Machine, Transmit};
-use crate::message::Message;
 use crate::session::peers::{Peer, PeerCloseReason, PeerEvent, PeerId, Peers};
-use crate::session::{Client, ClientState, Connection, Event, SendError, Server, Undelivered};
+use crate::session::{Client, ClientState, Connection, Event, Server, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Peers or sessions without I/O, each with an id and lanes.
+/// Peers or sessions without I/O, each with an id and channels.
 pub(super) trait Core: Machine + Send + 'static {
     type Id: Copy + Debug + Eq + Hash + Send + Sync + Unpin;
     type Member: Member;
@@ -29,25 +29,26 @@ pub(super) trait Core: Machine + Send + 'static {
     fn is_idle(&self) -> bool;
 }
 
-/// A peer or a session. A bare KCP peer has one lane.
+/// A peer or a session. A bare KCP peer has one channel, of the number 0.
 pub(super) trait Member: Send {
-    /// Whether an empty message on a lane marks the end of what the peer sends there. Without such an end,
+    /// Whether an empty message of a stream marks the end of what the peer sends there. Without such an end,
     /// data must be flushed.
     const HAS_END: bool;
 
-    fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError>;
+    /// Sends as much of the bytes of a stream as there is room for, or a message.
+    fn write(&mut self, channel: u8, bytes: &[u8]) -> Result<usize, SendError>;
 
-    /// Ends the sending side of a lane, and sends it now.
-    fn send_end(&mut self, lane: usize) -> Result<(), SendError>;
+    /// Ends what is sent on a stream, and has it leave now.
+    fn send_end(&mut self, channel: u8) -> Result<(), SendError>;
 
-    fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError>;
+    /// Takes what has come of a stream, or a message.
+    fn read(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError>;
 
-    /// Whether a lane has a message.
-    fn is_readable(&self, lane: usize) -> bool;
+    /// Whether there is a message on a channel.
+    fn is_readable(&self, channel: u8) -> bool;
 
-    /// Number of segments of a lane that have not arrived. If there are some, [`Event::Writable`] comes once
-    /// there are none.
-    fn unacked(&mut self, lane: usize) -> usize;
+    /// Segments of a channel that have not arrived. If there are some, [`Event::Writable`] comes when there are none.
+    fn unacked(&mut self, channel: u8) -> usize;
 
     fn flush(&mut self);
 }
@@ -103,24 +104,30 @@ impl Core for Peers {
 impl Member for Peer {
     const HAS_END: bool = false;
 
-    fn send(&mut self, _: usize, message: &[u8]) -> Result<usize, SendError> {
-        Ok(self.send(message)?)
+    fn write(&mut self, channel: u8, message: &[u8]) -> Result<usize, SendError> {
+        self.send(message).map_err(|error| match error {
+            kcp::SendError::TooLong { len, max } => SendError::TooLong { channel, len, max },
+            _ => SendError::Full { channel },
+        })
     }
 
-    fn send_end(&mut self, _: usize) -> Result<(), SendError> {
+    fn send_end(&mut self, _: u8) -> Result<(), SendError> {
         self.flush();
         Ok(())
     }
 
-    fn recv(&mut self, _: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv_into(buf)
+    fn read(&mut self, _: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv_into(buf).map_err(|error| match error {
+            kcp::RecvError::BufferTooSmall { have, need } => RecvError::BufferTooSmall { have, need },
+            _ => RecvError::Empty,
+        })
     }
 
-    fn is_readable(&self, _: usize) -> bool {
+    fn is_readable(&self, _: u8) -> bool {
         self.kcp().peek_size().is_some()
     }
 
-    fn unacked(&mut self, _: usize) -> usize {
+    fn unacked(&mut self, _: u8) -> usize {
         if self.is_delivered() { 0 } else { self.kcp().wait_snd() }
     }
 
@@ -132,9 +139,9 @@ impl Member for Peer {
 /// Either end of sessions.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one per socket")]
-pub(super) enum Sessions<M> {
-    Server(Server<M>),
-    Client(Client<M>),
+pub(super) enum Sessions {
+    Server(Server),
+    Client(Client),
 }
 
 macro_rules! either {
@@ -146,17 +153,17 @@ macro_rules! either {
     };
 }
 
-impl<M: Message + Send + 'static> Sessions<M> {
+impl Sessions {
     pub(super) fn close(&mut self, now: Time, id: Id, code: u16) {
         either!(self, end => End::close(end, now, id, code));
     }
 
-    pub(super) const fn server(&mut self) -> Option<&mut Server<M>> {
+    pub(super) const fn server(&mut self) -> Option<&mut Server> {
         if let Self::Server(server) = self { Some(server) } else { None }
     }
 }
 
-impl<M: Message> Machine for Sessions<M> {
+impl Machine for Sessions {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         either!(self, end => end.handle_datagram(now, from, datagram));
     }
@@ -178,11 +185,11 @@ impl<M: Message> Machine for Sessions<M> {
     }
 }
 
-impl<M: Message + Send + 'static> Core for Sessions<M> {
+impl Core for Sessions {
     type Id = Id;
-    type Member = Connection<M>;
+    type Member = Connection;
 
-    fn poll_notice(&mut self) -> Option<(Id, Notice<Connection<M>>)> {
+    fn poll_notice(&mut self) -> Option<(Id, Notice<Connection>)> {
         let (id, event) = either!(self, end => end.next_event())?;
         let notice = match event {
             Event::Closed { reason, undelivered } => {
@@ -194,7 +201,7 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
         Some((id, notice))
     }
 
-    fn member(&mut self, id: Id) -> Option<&mut Connection<M>> {
+    fn member(&mut self, id: Id) -> Option<&mut Connection> {
         either!(self, end => end.connection(id))
     }
 
@@ -215,30 +222,27 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
     }
 }
 
-impl<M: Message + Send + 'static> Member for Connection<M> {
+impl Member for Connection {
     const HAS_END: bool = true;
 
-    fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
-        self.send(lane, message)
+    fn write(&mut self, channel: u8, bytes: &[u8]) -> Result<usize, SendError> {
+        self.write_packed(channel, bytes)
     }
 
-    fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
-        self.send_end(lane)
+    fn send_end(&mut self, channel: u8) -> Result<(), SendError> {
+        self.end_packed(channel)
     }
 
-    fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.recv(lane, buf)
+    fn read(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.read_stream(channel, buf)
     }
 
-    fn is_readable(&self, lane: usize) -> bool {
-        self.peek_size(lane).is_some()
+    fn is_readable(&self, channel: u8) -> bool {
+        self.next_len(channel).is_some()
     }
 
-    fn unacked(&mut self, lane: usize) -> usize {
-        if self.is_delivered(lane) {
-            return 0;
-        }
-        self.lane_stats(lane).map_or(0, |stats| stats.in_flight as usize + stats.snd_queue as usize)
+    fn unacked(&mut self, channel: u8) -> usize {
+        self.unacked_of(channel)
     }
 
     fn flush(&mut self) {}

@@ -6,8 +6,8 @@ use super::super::error::Error;
 use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
-use super::lane::{Lane, Reader, Writer, stream};
 use super::shared::{Acceptor, Handle, Shared};
+use super::stream::{Reader, Way, Writer, stream};
 use crate::kcp;
 use crate::net::Clock;
 use crate::seq::Conv;
@@ -86,7 +86,7 @@ impl KcpStream {
         let id = state.core.register(now, as_v4(peer), conv)?;
         let handle = Handle::of(shared, &mut state, id);
         drop(state);
-        Ok(Self::new(Lane { handle, lane: 0 }))
+        Ok(Self::new(Way { handle, channel: 0 }))
     }
 
     /// Sends a message; waits for room in the send queue. Returns the number of bytes queued: all of them,
@@ -96,7 +96,7 @@ impl KcpStream {
     ///
     /// If the message is too long ([`Error::Send`]), or the peer is gone.
     pub async fn send(&self, message: &[u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.writer.lane.poll_send(cx, message)).await
+        poll_fn(|cx| self.writer.way.poll_send(cx, message)).await
     }
 
     /// Receives the next message and returns its length.
@@ -106,12 +106,12 @@ impl KcpStream {
     /// If it does not fit, in which case it stays ([`Error::Recv`]), or the peer is gone and all its messages
     /// were read.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.reader.lane.poll_recv(cx, buf)).await
+        poll_fn(|cx| self.reader.way.poll_recv(cx, buf)).await
     }
 
     /// Gives direct access to the peer, for statistics or for many messages at a time. `None`: it is gone.
     pub fn with<T>(&self, call: impl FnOnce(&mut Peer) -> T) -> Option<T> {
-        self.writer.lane.handle.with(call)
+        self.writer.way.handle.with(call)
     }
 
     /// The address of the peer; `None`: it is gone.
@@ -124,14 +124,14 @@ impl KcpStream {
 impl KcpReadHalf {
     /// Receives the next message; see [`KcpStream::recv`], also for its errors.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.reader.lane.poll_recv(cx, buf)).await
+        poll_fn(|cx| self.reader.way.poll_recv(cx, buf)).await
     }
 }
 
 impl KcpWriteHalf {
     /// Sends a message; see [`KcpStream::send`], also for its errors.
     pub async fn send(&self, message: &[u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.writer.lane.poll_send(cx, message)).await
+        poll_fn(|cx| self.writer.way.poll_send(cx, message)).await
     }
 }
 
@@ -187,7 +187,7 @@ impl KcpListener {
     pub async fn accept(&self) -> io::Result<(KcpStream, SocketAddr)> {
         loop {
             let handle = poll_fn(|cx| self.acceptor.poll_accept(cx)).await?;
-            let stream = KcpStream::new(Lane { handle, lane: 0 });
+            let stream = KcpStream::new(Way { handle, channel: 0 });
             if let Some(address) = stream.peer_addr() {
                 return Ok((stream, address));
             }
@@ -236,7 +236,7 @@ macro_rules! figures {
 }
 
 figures! {
-    KcpStream: writer.lane.handle.shared;
+    KcpStream: writer.way.handle.shared;
     KcpListener: acceptor.shared;
 }
 

@@ -5,36 +5,40 @@
 //! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
 //! | bare KCP, to any KCP peer | [`KcpListener`] | [`KcpStream`] |
 //!
-//! A [`Session`] sends and receives messages, datagrams and channels. Its lanes, and a [`KcpStream`], are
-//! also streams of bytes, for `tokio_util::codec`, `tokio::io::copy_bidirectional` and everything else that
-//! takes `AsyncRead` and `AsyncWrite`.
+//! A [`Session`] sends and receives messages on its channels, and datagrams. Channels of the kind stream, and a
+//! [`KcpStream`], are streams of bytes, for `tokio_util::codec`, `tokio::io::copy_bidirectional` and everything
+//! else that takes `AsyncRead` and `AsyncWrite`.
 //!
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
-//! use whitewater::net::tokio::{Client, Server, Session};
+//! use whitewater::Channel;
+//! use whitewater::net::tokio::{Client, Server};
 //! use whitewater::session::{ClientConfig, ServerConfig, SessionConfig};
+//!
+//! const BYTES: Channel = Channel::stream(0);
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
 //! // Without encryption, as on a local network.
-//! let config = SessionConfig::default(); // the same at both ends
-//! let server: Server = Server::bind(([127, 0, 0, 1], 0).into(), &ServerConfig::insecure(config.clone()))?;
+//! let channels = vec![BYTES.into()];
+//! let config = SessionConfig { channels, ..SessionConfig::default() }; // the same at both ends
+//! let server = Server::bind(([127, 0, 0, 1], 0).into(), &ServerConfig::insecure(config.clone()))?;
 //! let address = server.local_addr();
 //! tokio::spawn(async move {
 //!     while let Ok(session) = server.accept().await {
 //!         tokio::spawn(async move {
-//!             let (mut from, mut to) = session.lane(0).into_split();
+//!             let (mut from, mut to) = session.stream(BYTES).into_split();
 //!             tokio::io::copy(&mut from, &mut to).await?;
 //!             to.shutdown().await // after the end of what the client sends
 //!         });
 //!     }
 //! });
-//! let session: Session = Client::connect(address, &ClientConfig::insecure(config)).await?;
-//! let mut lane = session.lane(0);
-//! lane.write_all(b"hello").await?;
-//! lane.shutdown().await?;
+//! let session = Client::connect(address, &ClientConfig::insecure(config)).await?;
+//! let mut stream = session.stream(BYTES);
+//! stream.write_all(b"hello").await?;
+//! stream.shutdown().await?;
 //! let mut answer = String::new();
-//! lane.read_to_string(&mut answer).await?;
+//! stream.read_to_string(&mut answer).await?;
 //! assert_eq!(answer, "hello");
 //! # Ok(())
 //! # }
@@ -53,7 +57,7 @@
 //! passed to `block_on`, or `main`, runs later.
 //!
 //! A session that nobody reads closes its window, and its peer waits; the other sessions do not notice. A
-//! writer waits when the send queue of its lane is full, until half of it is empty. `snd_queue` of a
+//! writer waits when the send queue of its channel is full, until half of it is empty. `snd_queue` of a
 //! [`Config`](crate::kcp::Config) limits how much a slow peer can make wait here.
 //!
 //! The driver ends after the last handle is dropped, once everything sent has arrived or its time is over.
@@ -63,15 +67,15 @@ mod client;
 mod core;
 mod driver;
 mod kcp;
-mod lane;
 mod request;
 mod server;
 mod session;
 mod shared;
+mod stream;
 mod waiting;
 
 pub use client::Client;
 pub use kcp::{KcpListener, KcpReadHalf, KcpStream, KcpWriteHalf};
 pub use request::Request;
 pub use server::Server;
-pub use session::{LaneReadHalf, LaneStream, LaneWriteHalf, Session};
+pub use session::{ReadHalf, Session, Stream, WriteHalf};

@@ -2,7 +2,6 @@
 
 use super::core::Sessions;
 use super::shared::Shared;
-use crate::message::Message;
 use crate::session::{DecisionError, Pass, Server, SessionId, Suite};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,8 +9,8 @@ use std::sync::Arc;
 /// A client that asks to join a [`Server`](super::Server) whose config has `ask`: admit or reject it within 10 s. Dropping it rejects the
 /// client with code 0.
 #[derive(Debug)]
-pub struct Request<M: Message + Send + 'static> {
-    shared: Arc<Shared<Sessions<M>>>,
+pub struct Request {
+    shared: Arc<Shared<Sessions>>,
     id: SessionId,
     is_answered: bool,
     address: SocketAddr,
@@ -20,9 +19,9 @@ pub struct Request<M: Message + Send + 'static> {
     pass: Option<Pass>,
 }
 
-impl<M: Message + Send + 'static> Request<M> {
+impl Request {
     /// The request of that number, if it is still open.
-    pub(super) fn of(shared: &Arc<Shared<Sessions<M>>>, server: &Server<M>, id: SessionId) -> Option<Self> {
+    pub(super) fn of(shared: &Arc<Shared<Sessions>>, server: &Server, id: SessionId) -> Option<Self> {
         let request = server.request(id)?;
         Some(Self {
             shared: Arc::clone(shared),
@@ -72,7 +71,7 @@ impl<M: Message + Send + 'static> Request<M> {
 
     fn answer(
         &mut self,
-        answer: impl FnOnce(&mut Server<M>, crate::time::Time, SessionId) -> Result<(), DecisionError>,
+        answer: impl FnOnce(&mut Server, crate::time::Time, SessionId) -> Result<(), DecisionError>,
     ) -> Result<(), DecisionError> {
         let now = self.shared.clock.now();
         let answered = self.shared.change(|state| {
@@ -83,7 +82,7 @@ impl<M: Message + Send + 'static> Request<M> {
     }
 }
 
-impl<M: Message + Send + 'static> Drop for Request<M> {
+impl Drop for Request {
     fn drop(&mut self) {
         if !self.is_answered {
             let _ = self.answer(|server, now, id| server.reject(now, id, 0, b"")); // or it has timed out

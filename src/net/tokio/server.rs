@@ -10,8 +10,7 @@ use super::request::Request;
 use super::session::Session;
 use super::shared::{Acceptor, State};
 use crate::machine::Machine;
-use crate::message::Message;
-use crate::session::{self, Blob, RedirectError, ServerConfig, ServerStats, SessionId};
+use crate::session::{self, RedirectError, ServerConfig, ServerStats, SessionId};
 use crate::time::Time;
 use std::future::poll_fn;
 use std::io;
@@ -27,15 +26,15 @@ use std::task::Poll;
 /// Sessions that nobody accepts count against `max_sessions`. Dropping it stops it from admitting new
 /// sessions; accepted ones continue.
 #[derive(Debug)]
-pub struct Server<M: Message + Send + 'static = Blob> {
-    /// One per shard, at least one.
-    shards: Vec<Acceptor<Sessions<M>>>,
-    /// Which shard to ask first for the next session.
+pub struct Server {
+    /// By shard; one at least.
+    shards: Vec<Acceptor<Sessions>>,
+    /// Which of them is asked first for the next session.
     first: AtomicUsize,
 }
 
-impl<M: Message + Send + 'static> Server<M> {
-    /// Binds a server to `addr`. On an IPv6 address that also accepts IPv4, IPv4 clients have IPv4 addresses.
+impl Server {
+    /// A server on `addr`. On an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
     ///
     /// # Errors
     ///
@@ -78,7 +77,7 @@ impl<M: Message + Send + 'static> Server<M> {
         let shards = drivers.iter().map(|driver| Acceptor::new(Arc::clone(&driver.shared))).collect();
         let doorbells: Vec<_> =
             drivers.iter().map(|driver| Arc::clone(&driver.doorbell) as Arc<dyn Wake>).collect();
-        let neighbours = meet(doorbells, |sessions: &mut Sessions<M>, now, from, datagram, shards| {
+        let neighbours = meet(doorbells, |sessions: &mut Sessions, now, from, datagram, shards| {
             sessions.server()?.handle_own(now, from, datagram, shards)
         });
         for (mut driver, neighbours) in drivers.into_iter().zip(neighbours) {
@@ -93,7 +92,7 @@ impl<M: Message + Send + 'static> Server<M> {
     /// # Errors
     ///
     /// If the socket has failed.
-    pub async fn accept(&self) -> io::Result<Session<M>> {
+    pub async fn accept(&self) -> io::Result<Session> {
         poll_fn(|cx| {
             let first = self.first.fetch_add(1, Ordering::Relaxed);
             for index in 0..self.shards.len() {
@@ -114,11 +113,11 @@ impl<M: Message + Send + 'static> Server<M> {
     /// # Errors
     ///
     /// If the socket has failed.
-    pub async fn next_request(&self) -> io::Result<Request<M>> {
+    pub async fn next_request(&self) -> io::Result<Request> {
         poll_fn(|cx| {
             for shard in &self.shards {
                 let take =
-                    |sessions: &mut Sessions<M>, id: Id| Request::of(&shard.shared, sessions.server()?, id?);
+                    |sessions: &mut Sessions, id: Id| Request::of(&shard.shared, sessions.server()?, id?);
                 if let Poll::Ready(request) = shard.poll_request(cx, take) {
                     return Poll::Ready(request);
                 }
@@ -130,14 +129,14 @@ impl<M: Message + Send + 'static> Server<M> {
 
     /// Redirects the client of a session to another server; see [`session::Server::redirect`], also for its
     /// errors.
-    pub fn redirect(&self, session: &Session<M>, token: &[u8]) -> Result<(), RedirectError> {
+    pub fn redirect(&self, session: &Session, token: &[u8]) -> Result<(), RedirectError> {
         let id = session.id().ok_or(RedirectError::Closed)?;
         self.with(id, |server, now| server.redirect(now, id, token)).ok_or(RedirectError::Closed)?
     }
 
     /// The claims of the connect token with which a session was admitted, if there was one.
     #[must_use]
-    pub fn pass(&self, session: &Session<M>) -> Option<session::Pass> {
+    pub fn pass(&self, session: &Session) -> Option<session::Pass> {
         let id = session.id()?;
         self.with(id, |server, _| server.pass(id).cloned())?
     }
@@ -189,12 +188,12 @@ impl<M: Message + Send + 'static> Server<M> {
     }
 
     /// Calls the server that a session belongs to.
-    fn with<T>(&self, id: SessionId, call: impl FnOnce(&mut session::Server<M>, Time) -> T) -> Option<T> {
+    fn with<T>(&self, id: SessionId, call: impl FnOnce(&mut session::Server, Time) -> T) -> Option<T> {
         let owner = if self.shards.len() == 1 { 0 } else { id.shard().into() };
         with(self.shards.get(owner)?, call)
     }
 
-    fn sum<T: AddAssign + Default>(&self, of: impl Fn(&Acceptor<Sessions<M>>) -> T) -> T {
+    fn sum<T: AddAssign + Default>(&self, of: impl Fn(&Acceptor<Sessions>) -> T) -> T {
         self.shards.iter().map(of).fold(T::default(), |mut sum, each| {
             sum += each;
             sum
@@ -202,10 +201,7 @@ impl<M: Message + Send + 'static> Server<M> {
     }
 }
 
-fn with<M: Message + Send + 'static, T>(
-    shard: &Acceptor<Sessions<M>>,
-    call: impl FnOnce(&mut session::Server<M>, Time) -> T,
-) -> Option<T> {
+fn with<T>(shard: &Acceptor<Sessions>, call: impl FnOnce(&mut session::Server, Time) -> T) -> Option<T> {
     let now = shard.shared.clock.now();
     shard.shared.change(|state| state.core.server().map(|server| call(server, now)))
 }

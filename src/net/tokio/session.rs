@@ -1,16 +1,15 @@
-//! A connected session: lanes, datagrams, channels, events.
+//! A connected session: messages, streams, datagrams, events.
 
 use super::super::error::Error;
 use super::core::Sessions;
 use super::core::{Closed, Core as _};
-use super::lane::{Lane, Reader, Writer, stream};
 use super::shared::Handle;
+use super::stream::{Reader, Way, Writer, stream};
 use super::waiting::For;
-use crate::kcp::RecvError;
-use crate::message::Message;
-use crate::message::channel::Received;
-use crate::seq::Seq16;
-use crate::session::{Blob, CloseReason, Connection, DatagramId, Event, SendError, SessionId, Undelivered};
+use crate::channel::{AnyChannel, Channel, RecvError, SendError};
+use crate::message::pack::Payload;
+use crate::session::{CloseReason, Connection, DatagramId, Event, SessionId, Undelivered};
+use bytes::Bytes;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -22,9 +21,8 @@ use zeroize::Zeroizing;
 /// A session of a [`Server`](super::Server) or a [`Client`](super::Client). Clones are handles to the same
 /// session, for as many tasks as you like.
 ///
-/// Sending a message on a reliable lane waits for room, and receiving waits for arrival; for a stream of
-/// bytes use [`lane`](Self::lane). Sending datagrams and on channels never waits for room: late data is
-/// worthless.
+/// [`send`](Self::send) waits for room, and [`recv`](Self::recv) for a message. [`stream`](Self::stream) reads and
+/// writes a channel of the kind stream as bytes. Sending datagrams never waits.
 ///
 /// # The end
 ///
@@ -38,41 +36,65 @@ use zeroize::Zeroizing;
 /// Everything happens within one poll: a future that is dropped before it is ready has done nothing, and
 /// nothing is lost or duplicated.
 #[derive(Debug)]
-pub struct Session<M: Message + Send + 'static = Blob> {
-    handle: Handle<Sessions<M>>,
+pub struct Session {
+    handle: Handle<Sessions>,
 }
 
-impl<M: Message + Send + 'static> Session<M> {
-    pub(super) const fn new(handle: Handle<Sessions<M>>) -> Self {
+impl Session {
+    pub(super) const fn new(handle: Handle<Sessions>) -> Self {
         Self { handle }
     }
 
-    /// Sends a message on a reliable lane; waits for room. Returns the number of bytes queued: all of them,
-    /// except that a stream may accept fewer.
+    /// Sends a message; waits for room.
     ///
     /// # Errors
     ///
-    /// If the message is too long ([`Error::Send`]), there is no such lane, or the session is over.
-    pub async fn send(&self, lane: usize, message: &[u8]) -> io::Result<usize> {
-        let lane = self.of(lane);
-        poll_fn(|cx| lane.poll_send(cx, message)).await
+    /// The message is too long, the handle is none of the session's channels, or the session is over.
+    pub async fn send<P: Payload + ?Sized>(&self, channel: Channel<P>, message: &P::Sent) -> io::Result<()> {
+        let (handle, mut spare) = (AnyChannel::from(channel), Vec::new());
+        let packed = P::pack(message, &mut spare);
+        let (bytes, bits) = packed.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let way = self.way(channel.number());
+        poll_fn(|cx| way.poll_with(cx, |connection, _| connection.send_packed(handle, bytes, bits))).await
     }
 
-    /// Receives the next message of a reliable lane and returns its length.
+    /// The same, and does not wait, see [`Connection::send`], also for its errors.
+    pub fn try_send<P: Payload + ?Sized>(
+        &self,
+        channel: Channel<P>,
+        message: &P::Sent,
+    ) -> Result<(), SendError> {
+        self.with(|connection| connection.send(channel, message)).ok_or(SendError::Closed)?
+    }
+
+    /// Takes the next message of a channel.
     ///
     /// # Errors
     ///
-    /// If it does not fit, in which case it stays ([`Error::Recv`]), or the session is over and every message
-    /// was read.
-    pub async fn recv(&self, lane: usize, buf: &mut [u8]) -> io::Result<usize> {
-        let lane = self.of(lane);
-        poll_fn(|cx| lane.poll_recv(cx, buf)).await
+    /// The handle is none of the session's channels, or the session is over and every message was taken.
+    pub async fn recv<P: Payload + ?Sized>(&self, channel: Channel<P>) -> io::Result<P::Received> {
+        let recv = |source: &mut Connection| {
+            source.check(channel)?;
+            source.recv(channel).ok_or(RecvError::Empty)
+        };
+        poll_fn(|cx| self.handle.poll_recv(cx, For::Recv(channel.number()), recv)).await
     }
 
-    /// A lane as a stream of bytes. Take it only once, and do not use that lane in another way.
+    /// Takes the next message of a channel of bytes into `buf` and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// It does not fit and stays, the handle is none of the session's channels, or the session is over and every message was taken.
+    pub async fn recv_into(&self, channel: Channel, buf: &mut [u8]) -> io::Result<usize> {
+        let what = For::Recv(channel.number());
+        poll_fn(|cx| self.handle.poll_recv(cx, what, |source| source.recv_into(channel, buf))).await
+    }
+
+    /// A channel of the kind stream as a stream of bytes. Take it only once, and do not use that channel in
+    /// another way. Of another channel, reading and writing fail.
     #[must_use]
-    pub fn lane(&self, lane: usize) -> LaneStream<M> {
-        LaneStream::new(self.of(lane))
+    pub fn stream(&self, channel: Channel) -> Stream {
+        Stream::new(self.way(channel.number()))
     }
 
     /// Queues an unreliable datagram; see [`Connection::send_datagram`], also for its errors.
@@ -84,31 +106,19 @@ impl<M: Message + Send + 'static> Session<M> {
     ///
     /// # Errors
     ///
-    /// If it does not fit, in which case it stays ([`Error::Recv`]), or the session is over and every
-    /// datagram was read.
-    pub async fn recv_datagram(&self, buf: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.handle.poll_recv(cx, For::Other, |source| source.recv_datagram(buf))).await
-    }
-
-    /// Queues a message of a channel; see [`Connection::send_message`], also for its errors.
-    pub fn send_message(&self, channel: usize, message: M) -> Result<Seq16, SendError> {
-        let now = self.handle.shared.clock.now();
-        self.with(|connection| connection.send_message(channel, now, message)).ok_or(SendError::Closed)?
-    }
-
-    /// Queues a block of a channel; see [`Connection::send_block`], also for its errors.
-    pub fn send_block(&self, channel: usize, block: &[u8]) -> Result<(), SendError> {
-        self.with(|connection| connection.send_block(channel, block)).ok_or(SendError::Closed)?
+    /// The session is over and every datagram was taken.
+    pub async fn recv_datagram(&self) -> io::Result<Bytes> {
+        let recv = |source: &mut Connection| source.recv_datagram().ok_or(RecvError::Empty);
+        poll_fn(|cx| self.handle.poll_recv(cx, For::Datagram, recv)).await
     }
 
     /// Receives the next message or block of a channel.
     ///
     /// # Errors
     ///
-    /// If the session is over and every message was read.
-    pub async fn recv_message(&self, channel: usize) -> io::Result<Received<M>> {
-        let recv = |source: &mut Connection<M>| source.recv_message(channel).ok_or(RecvError::NoMessage);
-        poll_fn(|cx| self.handle.poll_recv(cx, For::Other, recv)).await
+    /// It does not fit and stays, or the session is over and every datagram was taken.
+    pub async fn recv_datagram_into(&self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.handle.poll_recv(cx, For::Datagram, |source| source.recv_datagram_into(buf))).await
     }
 
     /// The next event of the session itself: [`Event::Moved`], [`Event::Redirected`]. `None`: the session is
@@ -161,9 +171,9 @@ impl<M: Message + Send + 'static> Session<M> {
         })
     }
 
-    /// Gives direct access to the session, for statistics or for many messages at a time. `None`: it is gone.
-    /// The other sessions of the socket wait meanwhile.
-    pub fn with<T>(&self, call: impl FnOnce(&mut Connection<M>) -> T) -> Option<T> {
+    /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait
+    /// meanwhile.
+    pub fn with<T>(&self, call: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         self.handle.with(call)
     }
 
@@ -185,31 +195,29 @@ impl<M: Message + Send + 'static> Session<M> {
         self.handle.id
     }
 
-    fn of(&self, lane: usize) -> Lane<Sessions<M>> {
-        Lane { handle: self.handle.clone(), lane }
+    fn way(&self, channel: u8) -> Way<Sessions> {
+        Way { handle: self.handle.clone(), channel }
     }
 }
 
-impl<M: Message + Send + 'static> Clone for Session<M> {
+impl Clone for Session {
     fn clone(&self) -> Self {
         Self { handle: self.handle.clone() }
     }
 }
 
 stream! {
-    /// A reliable lane as a stream of bytes: [`AsyncRead`](::tokio::io::AsyncRead) and
-    /// [`AsyncWrite`](::tokio::io::AsyncWrite), best on a lane with
-    /// [`Config::stream`](crate::kcp::Config::stream), which packs small writes together.
+    /// A channel as a stream of bytes: [`AsyncRead`](::tokio::io::AsyncRead) and
+    /// [`AsyncWrite`](::tokio::io::AsyncWrite).
     ///
     /// # The end
     ///
-    /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged. It fails with `TimedOut` if nothing
-    ///   more is acknowledged for [this long](Self::set_shutdown_timeout). The peer reads everything written and then the end: 0
-    ///   bytes. Reading from the peer continues as before. On the wire the end is an empty message.
-    /// - If an end reads the end of the stream and closes the session at the same moment, the peer's `shutdown` may not learn
-    ///   that everything has arrived, and fails. So let the end that shut down last close or drop the session.
-    /// - If it is dropped without `shutdown`, the stream has no end. The session continues while something else holds it;
-    ///   otherwise it closes, see [`Session`], and the peer reads everything written and then an error. So half of a file never
-    ///   looks like a whole one.
-    LaneStream, LaneReadHalf, LaneWriteHalf<M> of Sessions<M>
+    /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged; it fails with `TimedOut` if for
+    ///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer reads what was written, and then the end: 0 bytes. What the peer
+    ///   writes is read as before. On the wire the end is an empty message.
+    /// - Who reads the end and closes the session in the same moment may keep the peer's `shutdown` from hearing that all has arrived: it fails
+    ///   then. So let that end close, or drop, the session which was the last to shut down.
+    /// - Dropped without, there is no end. The session goes on while something else holds it; otherwise it closes, see
+    ///   [`Session`], and then the peer reads what was written, and then an error. So half of a file never looks like a whole one.
+    Stream, ReadHalf, WriteHalf of Sessions
 }

@@ -2,16 +2,15 @@
 //!
 //! There is one mutex per socket. It is held for calls that neither wait nor touch a socket, some tens of
 //! nanoseconds each, or for one batch of datagrams. A queue per session would cost a copy and an allocation
-//! per message, and would hide from a writer how full the lane is. Whoever changes something wakes the
+//! per message, and would hide from a writer how full the channel is. Whoever changes something wakes the
 //! driver, which is polled once for all of them; whoever waits leaves a waker.
 
 use super::super::clock::Clock;
-use super::super::error::Error;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::{Core, Member as _, Notice};
 use super::waiting::{For, Waiting};
+use crate::channel::RecvError;
 use crate::hash::Given;
-use crate::kcp::RecvError;
 use crate::session::Event;
 use crate::time::Time;
 use std::collections::{HashMap, VecDeque};
@@ -129,8 +128,8 @@ impl<C: Core> State<C> {
                     known.wake(woken, |what| what == For::Event)
                 }
                 (Notice::Event(Event::Readable), Some(known)) => known.wake(woken, |what| match what {
-                    For::Recv(lane) => core.member(id).is_some_and(|member| member.is_readable(lane)),
-                    what => what == For::Other,
+                    For::Recv(channel) => core.member(id).is_some_and(|member| member.is_readable(channel)),
+                    what => what == For::Datagram,
                 }),
                 (Notice::Event(Event::Writable), Some(known)) => {
                     known.wake(woken, |what| what == For::Delivered);
@@ -179,9 +178,9 @@ impl<C: Core> State<C> {
         self.owners == 0 && self.core.is_idle()
     }
 
-    /// Notes that a task has sent something on a lane.
-    pub(super) fn sent(&mut self, id: C::Id, lane: usize, cx: &Context<'_>) {
-        self.next = self.waiting.get_mut(&id).and_then(|waiting| waiting.sent(lane, cx.waker()));
+    /// A task has sent something on a channel.
+    pub(super) fn sent(&mut self, id: C::Id, channel: u8, cx: &Context<'_>) {
+        self.next = self.waiting.get_mut(&id).and_then(|waiting| waiting.sent(channel, cx.waker()));
         if self.next.is_some() {
             self.behind.push(id); // there may be others behind that one
         }
@@ -260,10 +259,10 @@ impl<C: Core> Handle<C> {
         what: For,
         recv: impl FnOnce(&mut C::Member) -> Result<T, RecvError>,
     ) -> Poll<io::Result<T>> {
-        self.shared.poll(|state| match state.source(self.id).map_or(Err(RecvError::NoMessage), recv) {
+        self.shared.poll(|state| match state.source(self.id).map_or(Err(RecvError::Empty), recv) {
             Ok(received) => Poll::Ready(Ok(received)),
-            Err(RecvError::NoMessage) => state.wait(self.id, what, cx),
-            Err(error) => Poll::Ready(Err(Error::from(error).into())),
+            Err(RecvError::Empty) => state.wait(self.id, what, cx),
+            Err(error) => Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error))),
         })
     }
 }

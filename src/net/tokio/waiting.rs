@@ -7,14 +7,13 @@ use std::task::Waker;
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum For {
-    /// A message on a lane.
-    Recv(usize),
-    /// Room on a lane.
-    Send(usize),
-    /// The arrival of everything sent on a lane.
+    /// A message on a channel.
+    Recv(u8),
+    /// Room on a channel.
+    Send(u8),
+    /// That what was sent on a channel has arrived.
     Delivered,
-    /// A datagram, or a message of a channel.
-    Other,
+    Datagram,
     Event,
     Closed,
 }
@@ -24,7 +23,7 @@ pub(super) struct Waiting<T> {
     /// Number of handles. Without any, the session is released.
     pub(super) handles: usize,
     pub(super) closed: Option<Closed<T>>,
-    /// Ordered by lane, and within a lane by how long each has waited.
+    /// Ordered by channel, and within a channel by how long each has waited.
     tasks: Vec<Task>,
     /// Tasks that were woken for room and have not run yet. They keep their turn.
     woken: Vec<Task>,
@@ -76,10 +75,9 @@ impl<T> Waiting<T> {
         self.tasks.insert(at, Task { what, waker: waker.clone(), turn });
     }
 
-    /// Notes that a task has sent something on a lane. If it was woken for that, returns the next one's
-    /// waker.
-    pub(super) fn sent(&mut self, lane: usize, waker: &Waker) -> Option<Waker> {
-        let what = For::Send(lane);
+    /// A task has sent something on a channel. If it was woken for that, it is the turn of the next.
+    pub(super) fn sent(&mut self, channel: u8, waker: &Waker) -> Option<Waker> {
+        let what = For::Send(channel);
         self.come(what, waker)?;
         let next = self.tasks.remove(self.tasks.iter().position(|task| task.what == what)?);
         let waker = next.waker.clone();
@@ -99,8 +97,8 @@ impl<T> Waiting<T> {
         woken.extend(due.map(|task| task.waker));
     }
 
-    /// The same for tasks that wait for room: for each lane only the one that has waited longest, the most
-    /// urgent lane first. If all were woken, the runtime would decide who runs first, and it would always be
+    /// The same for tasks that wait for room: for each channel only the one that has waited longest, the most
+    /// urgent channel first. If all were woken, the runtime would decide who runs first, and it would always be
     /// the same one. Returns whether others wait behind them, which must be [woken](Self::wake_rest) if these
     /// do not run.
     pub(super) fn wake_senders(&mut self, woken: &mut Vec<Waker>) -> bool {
@@ -145,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_lane_goes_first_and_in_each_lane_the_longest_waiting_task() {
+    fn the_most_urgent_channel_goes_first_and_in_each_channel_the_longest_waiting_task() {
         let tasks = [(); 6].map(|()| Waker::from(Arc::new(Nothing)));
         let is = |waker: &Waker, task: usize| waker.will_wake(&tasks[task]);
         let mut waiting = Waiting::<()>::new();
@@ -156,13 +154,13 @@ mod tests {
             let mut woken = Vec::new();
             assert!(waiting.wake_senders(&mut woken));
             assert!(woken.len() == 2 && is(&woken[0], 3 + turn % 3) && is(&woken[1], turn % 3));
-            for (lane, first) in [(0, 3), (1, 0)] {
-                // It sends and waits again, behind the next one, which finds no room and keeps its turn.
+            for (channel, first) in [(0, 3), (1, 0)] {
+                // It sends, and waits again, behind the next, who finds no room and keeps its turn.
                 let [task, next] = [turn, turn + 1].map(|turn| first + turn % 3);
-                assert!(is(&waiting.sent(lane, &tasks[task]).unwrap(), next));
-                assert!(waiting.sent(lane, &tasks[task]).is_none(), "only once per turn");
-                waiting.wait(For::Send(lane), &tasks[task]);
-                waiting.wait(For::Send(lane), &tasks[next]);
+                assert!(is(&waiting.sent(channel, &tasks[task]).unwrap(), next));
+                assert!(waiting.sent(channel, &tasks[task]).is_none(), "only once per turn");
+                waiting.wait(For::Send(channel), &tasks[task]);
+                waiting.wait(For::Send(channel), &tasks[next]);
             }
         }
     }
@@ -175,8 +173,8 @@ mod tests {
                 && woken.iter().zip(expected).all(|(waker, task)| waker.will_wake(&tasks[*task]))
         };
         let mut waiting = Waiting::<()>::new();
-        for (lane, task) in [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4)] {
-            waiting.wait(For::Send(lane), &tasks[task]);
+        for (channel, task) in [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4)] {
+            waiting.wait(For::Send(channel), &tasks[task]);
         }
         let [mut first, mut rest, mut none, mut again] = [const { Vec::new() }; 4];
         assert!(waiting.wake_senders(&mut first) && are(&first, &[0, 3]));

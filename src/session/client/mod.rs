@@ -13,10 +13,9 @@ use super::seal::Seal;
 use super::shape::{Mismatch, Shape};
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, DenyReason, Msg2, Packet, PacketError};
-use super::{Blob, Random, hash_key};
+use super::{Random, hash_key};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
-use crate::message::Message;
 use crate::time::Time;
 use attempt::Attempt;
 use rand_core::CryptoRng;
@@ -29,10 +28,10 @@ use zeroize::Zeroizing;
 ///
 /// It connects once; for another session make another one.
 #[derive(Debug)]
-pub struct Client<M = Blob> {
+pub struct Client {
     config: ClientConfig,
     random: Random,
-    state: State<M>,
+    state: State,
     closed: Option<CloseReason>,
     rejection: Box<[u8]>,
     rejected: RejectedDatagrams,
@@ -40,18 +39,18 @@ pub struct Client<M = Blob> {
 }
 
 #[derive(Debug)]
-enum State<M> {
+enum State {
     Idle,
     Connecting(Box<Attempt>),
     /// Up, and what follows.
-    Connected(Box<Connected<M>>),
+    Connected(Box<Connected>),
     /// Over before it was up.
     Failed,
 }
 
 #[derive(Debug)]
-struct Connected<M> {
-    connection: Connection<M>,
+struct Connected {
+    connection: Connection,
     /// How the peer calls us, and we call the peer.
     client_sid: u32,
     server_sid: u32,
@@ -76,7 +75,7 @@ pub enum ClientState {
     Closed,
 }
 
-impl<M: Message> Client<M> {
+impl Client {
     /// A client that is not connected. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
     ///
     /// # Errors
@@ -171,13 +170,13 @@ impl<M: Message> Client<M> {
 
     /// The session's data, once it has been up.
     #[must_use]
-    pub fn connection(&self) -> Option<&Connection<M>> {
+    pub fn connection(&self) -> Option<&Connection> {
         let State::Connected(connected) = &self.state else { return None };
         Some(&connected.connection)
     }
 
     /// The same, to send and to receive.
-    pub fn connection_mut(&mut self) -> Option<&mut Connection<M>> {
+    pub fn connection_mut(&mut self) -> Option<&mut Connection> {
         let State::Connected(connected) = &mut self.state else { return None };
         Some(&mut connected.connection)
     }
@@ -292,7 +291,7 @@ impl<M: Message> Client<M> {
     }
 }
 
-impl<M: Message> Machine for Client<M> {
+impl Machine for Client {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         let now = self.tick(now);
         match Packet::decode(datagram) {

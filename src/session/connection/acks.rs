@@ -4,7 +4,6 @@
 use super::Connection;
 use super::observe::InUse;
 use super::transmit::Out;
-use crate::message::Message;
 use crate::seq::Seq16;
 use crate::session::wire::{AckFrame, EcnFrame, Frame};
 use crate::time::Time;
@@ -104,7 +103,7 @@ pub(super) struct Arrived {
     counts: EcnFrame,
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// A ping has come. `rides`: with more than signs of life, so its answer may do so as well, with what had arrived.
     pub(super) fn on_ping(&mut self, pn: u64, stamp: u64, rides: bool) {
         let newest = self.received.newest.filter(|newest| rides && newest.pn == pn);

@@ -3,7 +3,6 @@
 use super::Connection;
 use super::life::Life;
 use super::transmit::PATH_FRAME;
-use crate::message::Message;
 use crate::session::config::micros;
 use crate::session::event::CloseReason;
 use crate::time::Time;
@@ -119,7 +118,7 @@ impl Keepalive {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Does what is due, but for sending.
     pub(in crate::session) fn handle_timeout(&mut self, now: Time) {
         self.do_what_is_due(now);
@@ -168,7 +167,7 @@ impl<M: Message> Connection<M> {
         if self.lane_waits() || self.datagrams.next_len().is_some() || self.repair_is_due() {
             data = now;
         }
-        if let Some(channels) = &self.channels {
+        if let Some(channels) = &self.packed {
             data = data.min(channels.check(now, self.measured.rtt.smoothed()).unwrap_or(Time::NEVER));
         }
         data = data.min(self.mtu.check());
@@ -192,7 +191,7 @@ impl<M: Message> Connection<M> {
 
     /// Whether a lane has made a datagram that has not left.
     pub(super) fn lane_waits(&self) -> bool {
-        self.lanes.next_len().is_some() || self.parts.next().is_some()
+        self.lanes.next_frame().is_some() || self.parts.next().is_some()
     }
 
     fn path_due(&self) -> Time {

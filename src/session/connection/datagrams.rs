@@ -2,13 +2,14 @@
 
 use super::acks::low;
 use super::memory::held;
-use crate::kcp::RecvError;
+use super::send::DATAGRAMS;
+use crate::channel::{RecvError, SendError};
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 use crate::session::config::SessionConfig;
-use crate::session::error::SendError;
 use crate::session::event::DatagramId;
 use crate::wire::{DatagramQueue, Output};
+use bytes::Bytes;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -60,13 +61,13 @@ impl Datagrams {
     pub(super) fn send(&mut self, config: &SessionConfig, datagram: &[u8]) -> Result<DatagramId, SendError> {
         let (len, max) = (datagram.len(), usize::from(self.max));
         if len > max {
-            return Err(SendError::TooLong { len, max });
+            return Err(SendError::TooLong { channel: DATAGRAMS, len, max });
         }
         let Queues { out, next, .. } = self.queues(config);
         let dropped = out.dropped();
         out.output(datagram);
         if out.dropped() > dropped {
-            return Err(SendError::QueueFull { waiting: out.len() });
+            return Err(SendError::Full { channel: DATAGRAMS });
         }
         *next += 1;
         Ok(DatagramId(*next - 1))
@@ -113,12 +114,16 @@ impl Datagrams {
         received.dropped() == dropped
     }
 
-    pub(super) fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        let received = &mut self.queues.as_mut().ok_or(RecvError::NoMessage)?.received;
-        let need = received.next_len().ok_or(RecvError::NoMessage)?;
+    pub(super) fn recv(&mut self) -> Option<Bytes> {
+        self.queues.as_mut()?.received.pop().map(Bytes::copy_from_slice)
+    }
+
+    pub(super) fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let received = &mut self.queues.as_mut().ok_or(RecvError::Empty)?.received;
+        let need = received.next_len().ok_or(RecvError::Empty)?;
         let have = buf.len();
         let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
-        let datagram = received.pop().ok_or(RecvError::NoMessage)?;
+        let datagram = received.pop().ok_or(RecvError::Empty)?;
         room.copy_from_slice(datagram);
         Ok(need)
     }

@@ -6,7 +6,6 @@
 use super::Connection;
 use super::transmit::Out;
 use crate::machine::Ecn;
-use crate::message::Message;
 use crate::pace::Loss;
 use crate::session::wire::{EcnFrame, FEATURE_ECN, Frame};
 use crate::time::Time;
@@ -138,7 +137,7 @@ impl Marks {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// What the IP header of the datagram is to say that was written last.
     pub(in crate::session) fn transmit_ecn(&self) -> Option<Ecn> {
         self.marks.as_ref().filter(|marks| marks.is_marked).map(|_| Ecn::Capable)

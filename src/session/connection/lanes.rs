@@ -1,19 +1,19 @@
-//! Reliable lanes: a KCP control block each, side by side in the datagrams of one session.
+//! What channels send by KCP: a control block each, side by side in the datagrams of one session.
 
+use super::lane::Lane;
+use crate::channel::ChannelConfig;
 use crate::config::ConfigError;
-use crate::kcp::{self, Config, InputError, Kcp};
-use crate::seq::{Conv, Sn};
+use crate::kcp::{Config, InputError, Kcp};
+use crate::seq::Conv;
 use crate::session::config::SessionConfig;
-use crate::session::error::SendError;
 use crate::session::event::CloseReason;
 use crate::session::stats::LaneTotals;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, InPacket, conv_of};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// The lanes of one end. Lane n has the conv of the session + n, which wraps: within what the session has
-/// authenticated a conv only tells lanes apart.
+/// The lanes of one end: the control blocks of channels. That of channel n has the conv of the session + n, which wraps: within what the
+/// session has authenticated a conv only tells channels apart.
 #[derive(Debug)]
 pub(super) struct Lanes {
     conv: u32,
@@ -22,122 +22,83 @@ pub(super) struct Lanes {
     /// A lane may have made what has not left.
     may_wait: bool,
     /// The user may wait for a lane to become [writable](Self::became_writable).
-    is_awaited: bool,
+    pub(super) is_awaited: bool,
     pub(super) config: Arc<SessionConfig>,
-    /// Made when the first of them is used: most sessions of a big server are idle.
+    /// By channel; each is made when it is used: most sessions of a big server are idle.
     pub(super) lanes: Vec<Lane>,
-}
-
-#[derive(Debug)]
-pub(super) struct Lane {
-    kcp: Kcp<DatagramQueue>,
-    /// Since when the peer's window is closed while something waits for it, and nothing more is acknowledged than this.
-    blocked: Option<(Time, Sn)>,
-    fragment_chains: u32,
-    /// A message found no room.
-    was_full: bool,
-    /// It was asked whether all has arrived, and it had not.
-    is_asked: bool,
-    wait: Option<Box<Wait>>,
-}
-
-/// A lane waits for room for bytes. They are kept for it: what others ask for later they do not get before.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    need: u32,
-    /// Since when; once it was told that there is room, until when that is kept for it.
-    at: Time,
-    is_told: bool,
-}
-
-impl Wait {
-    /// Who has less comes first.
-    const fn turn(&self) -> Time {
-        if self.is_told { Time::ZERO } else { self.at }
-    }
-}
-
-impl Lane {
-    /// Makes what is due; whether something waits that has not left.
-    fn update_if_due(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) -> bool {
-        if self.kcp.output().is_empty() {
-            self.kcp.update_if_due(now, ahead);
-        }
-        !self.kcp.output().is_empty()
-    }
-
-    fn became_writable(&mut self) -> bool {
-        let has_room = self.was_full && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
-        let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
-        self.was_full &= !has_room;
-        self.is_asked &= !is_delivered;
-        has_room || is_delivered
-    }
 }
 
 impl Lanes {
     pub(super) fn new(conv: u32, config: Arc<SessionConfig>, max_datagram: u16) -> Result<Self, ConfigError> {
-        config.lanes.iter().try_for_each(|lane| config.lane(lane, max_datagram).check())?;
+        let mut channels = config.channels.iter();
+        channels.try_for_each(|channel| config.lane(channel, max_datagram).check())?;
         Ok(Self { conv, max_datagram, may_wait: false, is_awaited: false, config, lanes: Vec::new() })
     }
 
-    /// A lane as it is before it is used, if there is one of that number.
-    fn fresh(&self, lane: usize) -> Option<Lane> {
-        let config = self.config.lane(self.config.lanes.get(lane)?, self.max_datagram);
-        let conv = self.conv.wrapping_add(u32::try_from(lane).ok()?);
+    /// The lane of a channel as it is before it is used, if the channel has one.
+    fn fresh(&self, channel: u8) -> Option<Lane> {
+        let of = self.config.channels.get(usize::from(channel)).filter(|of| has_lane(of))?;
+        let config = self.config.lane(of, self.max_datagram);
+        let conv = self.conv.wrapping_add(channel.into());
         let kcp = Kcp::new(Conv(conv), &config, config.datagram_queue());
-        let mut kcp = kcp.inspect_err(|error| log::error!("lanes that were checked: {error}")).ok()?;
+        let mut kcp = kcp.inspect_err(|error| log::error!("channels that were checked: {error}")).ok()?;
         kcp.set_ack_ride();
-        Some(Lane { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false, wait: None })
+        let (blocked, large, wait) = (None, None, None);
+        Some(Lane {
+            channel,
+            kcp,
+            large,
+            blocked,
+            fragment_chains: 0,
+            was_full: false,
+            is_asked: false,
+            wait,
+        })
     }
 
     #[cold]
-    pub(super) fn make(&mut self) {
-        let mut lanes = Vec::with_capacity(self.len());
-        lanes.extend((0..self.len()).map_while(|lane| self.fresh(lane)));
-        self.lanes = lanes;
-        (0..self.lanes.len()).for_each(|index| self.make_room(index, u64::MAX));
-    }
-
-    /// A lane that is used from now on.
-    fn used(&mut self, lane: usize) -> Result<&mut Lane, SendError> {
-        if self.lanes.is_empty() {
-            self.make();
+    fn make(&mut self, channel: u8) -> Option<&mut Lane> {
+        let lane = self.fresh(channel)?;
+        let at = self.lanes.partition_point(|lane| lane.channel < channel);
+        if self.lanes.capacity() == 0 {
+            self.lanes.reserve_exact(1); // most sessions use one
         }
-        let count = self.len();
-        self.lanes.get_mut(lane).ok_or(SendError::NoLane { lane, count })
+        self.lanes.insert(at, lane);
+        self.make_room(at, u64::MAX);
+        self.lanes.get_mut(at)
     }
 
-    pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
-        let lane = self.used(lane)?;
-        let sent = lane.kcp.send(message);
-        if let Err(kcp::SendError::Full { .. }) = sent {
-            lane.was_full = true;
-            self.is_awaited = true;
-        } else if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {
-            lane.wait = None;
+    fn position(&self, channel: u8) -> Option<usize> {
+        self.lanes.iter().position(|lane| lane.channel == channel)
+    }
+
+    pub(super) fn get(&self, channel: u8) -> Option<&Lane> {
+        self.lanes.iter().find(|lane| lane.channel == channel)
+    }
+
+    pub(super) fn get_mut(&mut self, channel: u8) -> Option<&mut Lane> {
+        self.lanes.iter_mut().find(|lane| lane.channel == channel)
+    }
+
+    /// A lane that is used from now on; `None`: the channel has none.
+    pub(super) fn used(&mut self, channel: u8) -> Option<&mut Lane> {
+        match self.position(channel) {
+            Some(at) => self.lanes.get_mut(at),
+            None => self.make(channel),
         }
-        Ok(sent?)
-    }
-
-    pub(super) fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
-        let lane = self.used(lane)?;
-        let sent = lane.kcp.send_end();
-        lane.was_full |= sent.is_err();
-        self.is_awaited |= sent.is_err();
-        Ok(sent?)
     }
 
     pub(super) fn are_open(&self) -> bool {
         self.lanes.iter().all(|lane| lane.kcp.rmt_wnd() > 0)
     }
 
-    /// Whether nothing of a lane is under way; of a lane that is not there, nothing is.
-    pub(super) fn is_delivered(&mut self, lane: usize) -> bool {
-        let Some(lane) = self.lanes.get_mut(lane) else { return true };
-        lane.is_asked = lane.kcp.wait_snd() > 0;
-        self.is_awaited |= lane.is_asked;
-        !lane.is_asked
+    /// Whether nothing of a channel is under way; of one that was not used, nothing is.
+    pub(super) fn is_delivered(&mut self, channel: u8) -> bool {
+        let Some(lane) = self.get_mut(channel) else { return true };
+        lane.is_asked = !lane.is_idle();
+        let is_asked = lane.is_asked;
+        self.is_awaited |= is_asked;
+        !is_asked
     }
 
     /// Whether a lane has become what its user waits for, once.
@@ -150,22 +111,28 @@ impl Lanes {
         any
     }
 
-    pub(super) fn peek_size(&self, lane: usize) -> Option<usize> {
-        self.lanes.get(lane)?.kcp.peek_size()
+    /// Looks at the control block of a channel, used or not; `None`: it has none.
+    pub(super) fn look<T>(&self, channel: u8, at: impl Fn(&Kcp<DatagramQueue>) -> T) -> Option<T> {
+        match self.get(channel) {
+            Some(lane) => Some(at(&lane.kcp)),
+            None => self.fresh(channel).map(|lane| at(&lane.kcp)),
+        }
     }
 
-    /// Looks at a lane, used or not.
-    pub(super) fn look<T>(&self, lane: usize, at: impl Fn(&Kcp<DatagramQueue>) -> T) -> Option<T> {
-        let fresh = if self.lanes.is_empty() { self.fresh(lane) } else { None };
-        self.lanes.get(lane).or(fresh.as_ref()).map(|lane| at(&lane.kcp))
+    /// Whether any channel has a message here that `is_next` on it.
+    #[inline]
+    pub(super) fn is_readable(&self, is_next: impl Fn(u8) -> bool) -> bool {
+        self.lanes.iter().any(|lane| lane.is_readable() && is_next(lane.channel))
     }
 
-    pub(super) fn is_readable(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.kcp.is_readable())
+    /// Whether a channel has a message here.
+    pub(super) fn has_message(&self, channel: u8) -> bool {
+        self.get(channel).is_some_and(Lane::is_readable)
     }
 
+    /// Channels that may have a lane.
     pub(super) fn len(&self) -> usize {
-        self.config.lanes.len()
+        self.config.channels.iter().filter(|channel| has_lane(channel)).count()
     }
 
     pub(super) fn totals(&self) -> LaneTotals {
@@ -176,35 +143,35 @@ impl Lanes {
 
     /// Switches the event logs on, with room for so many events each, or off.
     pub(super) fn log_events(&mut self, now: Time, most: usize) {
-        if most > 0 && self.lanes.is_empty() {
-            self.make();
+        for channel in (0..).take(self.config.channels.len()) {
+            if let Some(lane) = if most > 0 { self.used(channel) } else { self.get_mut(channel) } {
+                lane.kcp.log_events(now, most);
+            }
         }
-        self.lanes.iter_mut().for_each(|lane| lane.kcp.log_events(now, most));
     }
 
     /// Bytes of the heap, and those that are kept free so that what has come can be read.
     pub(super) fn memory(&self) -> usize {
         let lane = |lane: &Lane| {
-            lane.kcp.memory() + lane.kcp.receive_promised() as usize + lane.kcp.output().memory()
+            let large = lane.large.as_ref().map_or(0, |large| large.memory());
+            let kcp = lane.kcp.memory() + lane.kcp.receive_promised() as usize;
+            kcp + lane.kcp.output().memory() + large
         };
         self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
-    }
-
-    pub(super) fn is_stream(&self, lane: usize) -> Result<bool, SendError> {
-        let (found, count) = (self.config.lanes.get(lane), self.len());
-        found.map(|config| config.stream).ok_or(SendError::NoLane { lane, count })
     }
 
     /// Takes the segments of a frame, which may take `left` bytes of memory.
     pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), CloseReason> {
         let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
-        let index = conv.0.wrapping_sub(self.conv) as usize;
-        if index >= self.len() {
-            return Err(CloseReason::Protocol);
-        }
-        if self.lanes.is_empty() {
-            self.make();
-        }
+        let channel = u8::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
+        let max = self.message_max(channel);
+        let index = match self.position(channel) {
+            Some(index) => index,
+            None => {
+                self.make(channel).ok_or(CloseReason::Protocol)?;
+                self.position(channel).ok_or(CloseReason::Protocol)?
+            }
+        };
         self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
         lane.kcp.input(now, segments).map_err(|error| match error {
@@ -215,22 +182,28 @@ impl Lanes {
         if std::mem::replace(&mut lane.fragment_chains, broken) < broken {
             return Err(CloseReason::StreamCorrupt);
         }
-        Ok(())
+        lane.join(max)
     }
 
     /// Makes what is due now, of each lane when what it made before has left. The first frame of all goes into a packet, if there is one:
-    /// behind what is in that buffer, which may become so many bytes long. Returns the lane that it is of, if it fits.
-    pub(super) fn update(&mut self, now: Time, packet: Option<(&mut Vec<u8>, usize)>) -> Option<usize> {
+    /// behind what is in that buffer, which may become so many bytes long. Returns the channel that it is of, if it fits. `rtt` is the
+    /// round trip of the session, µs; 0: it is not known.
+    pub(super) fn update(
+        &mut self,
+        now: Time,
+        rtt: u64,
+        packet: Option<(&mut Vec<u8>, usize)>,
+    ) -> Option<u8> {
         self.may_wait = false;
         let (mut packet, mut first) = (packet, None);
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
+        for lane in &mut self.lanes {
             // What is made behind the first comes behind it.
             if let Some((buffer, end)) = packet.as_mut().filter(|_| first.is_none() && !self.may_wait) {
                 let mut ahead = InPacket::new(buffer, *end);
-                self.may_wait = lane.update_if_due(now, Some(&mut ahead));
-                first = ahead.finish().then_some(index);
+                self.may_wait = lane.update_if_due(now, rtt, Some(&mut ahead));
+                first = ahead.finish().then_some(lane.channel);
             } else {
-                self.may_wait |= lane.update_if_due(now, None);
+                self.may_wait |= lane.update_if_due(now, rtt, None);
             }
         }
         first
@@ -278,27 +251,26 @@ impl Lanes {
     }
 
     /// Bytes of the next frame of the first lane that has one.
-    pub(super) fn next_len(&self) -> Option<usize> {
+    pub(super) fn next_frame(&self) -> Option<usize> {
         if !self.may_wait {
             return None;
         }
         self.lanes.iter().find_map(|lane| lane.kcp.output().next_len())
     }
 
-    /// Takes that frame; returns its lane as well.
-    pub(super) fn pop(&mut self) -> Option<(usize, &[u8])> {
-        let mut lanes = self.lanes.iter_mut().enumerate();
-        let (index, lane) = lanes.find(|(_, lane)| !lane.kcp.output().is_empty())?;
-        Some((index, lane.kcp.output_mut().pop()?))
+    /// Takes that frame; returns its channel as well.
+    pub(super) fn pop(&mut self) -> Option<(u8, &[u8])> {
+        let lane = self.lanes.iter_mut().find(|lane| !lane.kcp.output().is_empty())?;
+        Some((lane.channel, lane.kcp.output_mut().pop()?))
     }
 
-    /// Takes a frame of at most `room` bytes of the last lane that has one, but for those whose bit is set in `except`.
-    pub(super) fn pop_last(&mut self, room: usize, except: u32) -> Option<(usize, &[u8])> {
-        let has_one = |(index, lane): &(usize, &mut Lane)| {
-            except & (1 << index) == 0 && lane.kcp.output().next_len().is_some_and(|len| len <= room)
+    /// Takes a frame of at most `room` bytes of the last channel that has one, but for those whose bit is set in `except`.
+    pub(super) fn pop_last(&mut self, room: usize, except: u64) -> Option<(u8, &[u8])> {
+        let has_one = |lane: &&mut Lane| {
+            except & (1 << lane.channel) == 0 && lane.kcp.output().next_len().is_some_and(|len| len <= room)
         };
-        let (index, lane) = self.lanes.iter_mut().enumerate().rev().find(has_one)?;
-        Some((index, lane.kcp.output_mut().pop()?))
+        let lane = self.lanes.iter_mut().rev().find(has_one)?;
+        Some((lane.channel, lane.kcp.output_mut().pop()?))
     }
 
     /// Cuts what is sent from now on for datagrams of so many bytes. What is cut already stays as it is.
@@ -313,9 +285,9 @@ impl Lanes {
         }
     }
 
-    /// The control blocks of lanes that are used.
-    pub(super) fn blocks(&mut self) -> impl Iterator<Item = &mut Kcp<DatagramQueue>> {
-        self.lanes.iter_mut().map(|lane| &mut lane.kcp)
+    /// The control blocks that are used, with their channels.
+    pub(super) fn blocks(&mut self) -> impl Iterator<Item = (u8, &mut Kcp<DatagramQueue>)> {
+        self.lanes.iter_mut().map(|lane| (lane.channel, &mut lane.kcp))
     }
 
     /// Segments that are not known to have arrived.
@@ -323,110 +295,27 @@ impl Lanes {
         self.lanes.iter().map(|lane| lane.kcp.wait_snd()).sum()
     }
 
+    /// The same of a channel, and its long messages that are not segments yet.
+    #[cfg(feature = "tokio")]
+    pub(super) fn unacked_of(&self, channel: u8) -> usize {
+        self.get(channel).map_or(0, |lane| lane.kcp.wait_snd() + lane.waiting())
+    }
+
+    /// Long messages of which not all are segments yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.lanes.iter().map(Lane::waiting).sum()
+    }
+
     pub(super) fn shrink(&mut self) {
         for lane in &mut self.lanes {
+            lane.large.take_if(|large| large.is_empty());
             lane.kcp.shrink();
             lane.kcp.output_mut().shrink();
         }
     }
 }
 
-/// What each lane has of the memory of all: a share that no other takes, and of the rest what it asked for first.
-impl Lanes {
-    /// Bytes that the messages of a lane take until they are acknowledged, and how many they may.
-    pub(super) fn send_share(&self, index: usize) -> (usize, usize) {
-        let held = |lane: &Lane| lane.kcp.send_held();
-        if let [lane] = self.lanes.as_slice() {
-            return (held(lane), self.config.send_memory as usize);
-        }
-        let turn_of = |lane: &Lane| lane.wait.as_ref().map_or(Time::NEVER, |wait| wait.turn());
-        let turn = self.lanes.get(index).map_or(Time::NEVER, turn_of);
-        let (own, most) = self.shares(self.config.send_memory);
-        let mut rest = most - own;
-        for (other, lane) in self.lanes.iter().enumerate() {
-            if other != index {
-                let first = lane.wait.as_ref().filter(|wait| (wait.turn(), other) < (turn, index));
-                let taken = held(lane) + first.map_or(0, |wait| wait.need as usize);
-                rest = rest.saturating_sub(taken.saturating_sub(own));
-            }
-        }
-        (self.lanes.get(index).map_or(0, held), own + rest)
-    }
-
-    pub(super) fn send_most(&self) -> usize {
-        self.shares(self.config.send_memory).1
-    }
-
-    /// What each lane has of `memory` for itself, and what one may take when the others have nothing.
-    fn shares(&self, memory: u32) -> (usize, usize) {
-        let count = self.len().max(1);
-        let own = memory as usize / SHARED / count;
-        (own, memory as usize - own * (count - 1))
-    }
-
-    /// A lane found no room for so many bytes. Of a lane that is not there, nothing is noted.
-    pub(super) fn wait_for_room(&mut self, now: Time, lane: usize, need: usize) {
-        let is_stream = self.is_stream(lane).unwrap_or_default();
-        let Some(lane) = self.lanes.get_mut(lane) else { return };
-        let need = if is_stream { 1 } else { u32::try_from(need).unwrap_or(u32::MAX) }; // more is too long
-        let wait = lane.wait.get_or_insert_with(|| Box::new(Wait { need, at: now, is_told: false }));
-        wait.need = wait.need.max(need);
-        if std::mem::take(&mut wait.is_told) {
-            wait.at = now;
-        }
-    }
-
-    /// Whether a lane that waits has room, of a `memory` that all share, and was not told yet. Who was told and takes nothing waits no more.
-    pub(super) fn regain_room(&mut self, now: Time, memory: u64) -> bool {
-        let mut any = false;
-        for index in 0..self.lanes.len() {
-            if self.lanes.get(index).is_none_or(|lane| lane.wait.is_none()) {
-                continue;
-            }
-            let (held, max) = self.send_share(index);
-            let Some(Lane { wait: slot, .. }) = self.lanes.get_mut(index) else { continue };
-            let Some(wait) = slot else { continue };
-            if wait.is_told && wait.at <= now {
-                *slot = None;
-            } else if !wait.is_told
-                && held <= max / 2
-                && held + wait.need as usize <= max
-                && memory > wait.need.into()
-            {
-                (wait.at, wait.is_told, any) = (now + KEPT, true, true);
-            }
-        }
-        any
-    }
-
-    pub(super) fn is_waiting(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.wait.is_some())
-    }
-
-    /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
-    /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
-    /// peer that the window is closed.
-    fn make_room(&mut self, index: usize, left: u64) {
-        let mut limit = self.config.receive_memory;
-        if self.lanes.len() > 1 {
-            let (own, most) = self.shares(limit);
-            let [own, most] = [own, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
-            limit = most;
-            for (other, lane) in self.lanes.iter().enumerate() {
-                if other != index {
-                    limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
-                }
-            }
-        }
-        if let Some(lane) = self.lanes.get_mut(index) {
-            let left = u32::try_from(left).unwrap_or(u32::MAX);
-            let most = lane.kcp.receive_reserved().saturating_add(left);
-            lane.kcp.set_receive_room(limit.min(most.max(lane.kcp.config().rcv_mtu.into())));
-        }
-    }
+/// Whether KCP may carry anything of a channel: all of it, or what is too long for packets.
+fn has_lane(channel: &ChannelConfig) -> bool {
+    channel.channel.kind().is_reliable()
 }
-
-/// One part of so many of the memory of all lanes is shared out among them; the rest is for whoever comes first.
-const SHARED: usize = 4;
-/// How long room is kept for a lane that was told that it has some.
-const KEPT: Duration = Duration::from_millis(20);

@@ -2,7 +2,6 @@
 
 use super::Connection;
 use super::transmit::Out;
-use crate::message::Message;
 use crate::session::error::CloseTextError;
 use crate::session::event::{CloseReason, Undelivered};
 use crate::session::seal::Seal;
@@ -81,7 +80,7 @@ impl Closing {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Ends the session once what was sent has arrived, but `drain` later at the latest. The peer is told `code`, one of the
     /// application's own. What did not arrive is told with [`Event::Closed`](crate::session::Event::Closed).
     pub fn close(&mut self, now: Time, code: u16) {
@@ -163,7 +162,7 @@ impl<M: Message> Connection<M> {
     pub(super) fn undelivered(&self) -> Undelivered {
         Undelivered {
             segments: self.lanes.unacked(),
-            messages: self.channels.as_ref().map_or(0, |channels| channels.unacked()),
+            messages: self.lanes.waiting() + self.packed.as_ref().map_or(0, |packed| packed.unacked()),
             datagrams: self.datagrams.waiting(),
             redirect: self.redirects.out.is_some(),
         }

@@ -1,9 +1,7 @@
 //! What a connection owns, and may take.
 
 use super::Connection;
-use crate::kcp;
-use crate::message::Message;
-use crate::session::error::SendError;
+use crate::channel::SendError;
 
 /// What a session may take.
 #[derive(Debug)]
@@ -12,15 +10,20 @@ pub(super) struct Budget {
     pub(super) left: u64,
     /// Tables were made since it counted.
     has_grown: bool,
-    /// A lane found no room for its bytes, and waits for the event that there is some.
+    /// Channels in packets that found no room, a bit each.
+    pub(super) awaits: u32,
+    /// Channels in packets of which it was asked whether all has arrived, and it had not.
+    pub(super) asked: u32,
+    /// A channel found no room for its bytes, and waits for the event that there is some.
     pub(super) is_short: bool,
 }
 
 impl Budget {
-    pub(super) const NONE_SET: Self = Self { left: u64::MAX, has_grown: false, is_short: false };
+    pub(super) const NONE_SET: Self =
+        Self { left: u64::MAX, has_grown: false, awaits: 0, asked: 0, is_short: false };
 
-    pub(super) fn check(&self, need: usize) -> Result<(), SendError> {
-        if self.left > need as u64 { Ok(()) } else { Err(SendError::NoMemory) }
+    pub(super) const fn has_room(&self, need: usize) -> bool {
+        self.left > need as u64
     }
 
     pub(super) const fn spend(&mut self, bytes: usize) {
@@ -33,15 +36,15 @@ impl Budget {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Gives back the memory of what is empty, which a session that is quiet for 5 s does by itself.
     pub fn shrink(&mut self) {
         self.trim();
         self.datagrams.forget();
-        if let Some(channels) = &mut self.channels {
+        if let Some(channels) = &mut self.packed {
             channels.shrink();
         }
-        self.sent = None;
+        (self.sent, self.scratch) = (None, None);
     }
 
     /// Bytes of the heap that the session owns, used or not; what messages of channels own is taken for as much as they have bits.
@@ -53,8 +56,9 @@ impl<M: Message> Connection<M> {
             held(&self.measured.in_use, |_| 0) + held(&self.observer, |observer| observer.log.memory());
         let repairs = held(&self.repairs, |repairs| repairs.memory());
         let data =
-            self.lanes.memory() + held(&self.channels, |channels| channels.memory()) + self.parts.memory();
+            self.lanes.memory() + held(&self.packed, |channels| channels.memory()) + self.parts.memory();
         let rest = self.seal.memory() + self.stats.memory() + self.peer.user.len();
+        let rest = rest + held(&self.scratch, |scratch| scratch.capacity());
         data + self.tables() + path + measured + repairs + rest
     }
 
@@ -67,34 +71,60 @@ impl<M: Message> Connection<M> {
         self.budget.left
     }
 
-    /// As much of a message as its lane has room for in `send_memory`: all of it, or of a stream a part.
-    pub(super) fn within_memory<'a>(&self, lane: usize, message: &'a [u8]) -> Result<&'a [u8], SendError> {
-        let is_stream = self.lanes.is_stream(lane)?;
-        let (len, (held, max)) = (message.len(), self.lanes.send_share(lane));
+    /// As much of a message as its channel has room for in `send_memory`: all of it, or of a stream a part.
+    pub(super) fn within_memory<'a>(&self, channel: u8, message: &'a [u8]) -> Result<&'a [u8], SendError> {
+        let is_stream = self.lanes.is_stream(channel);
+        let (len, (held, max)) = (message.len(), self.lanes.send_share(channel));
         let part = |most: usize| message.get(..most).filter(|_| is_stream && most > 0);
         let room = max.saturating_sub(held);
         let fits = if len <= room { Some(message) } else { part(room) };
         let fits = fits.ok_or_else(|| match self.lanes.send_most() {
-            most if !is_stream && len > most => kcp::SendError::TooLong { len, max: most }.into(),
-            _ => SendError::Full { held, max },
+            most if !is_stream && len > most => SendError::TooLong { channel, len, max: most },
+            _ => SendError::Full { channel },
         })?;
         let left = usize::try_from(self.budget.left.saturating_sub(1)).unwrap_or(usize::MAX);
         let is_short = left < fits.len() || self.budget.left == 0;
-        if is_short { part(left).ok_or(SendError::NoMemory) } else { Ok(fits) }
+        if is_short { part(left).ok_or(SendError::Full { channel }) } else { Ok(fits) }
     }
 
     /// Whether there is room again where a send found none, once.
     pub(super) fn regains_room(&mut self) -> bool {
+        let has_places =
+            (self.budget.awaits != 0 && self.has_places()) | (self.budget.asked != 0 && self.is_told());
         if !self.budget.is_short {
-            return false;
+            return has_places;
         }
         if self.lanes.lanes.is_empty() {
             self.budget.is_short = self.budget.left == 0;
-            return !self.budget.is_short;
+            return !self.budget.is_short || has_places;
         }
         let is_roomy = self.lanes.regain_room(self.keepalive.now, self.budget.left);
         self.budget.is_short = self.lanes.is_waiting();
-        is_roomy
+        is_roomy || has_places
+    }
+
+    /// Whether a channel in packets that found no room has some, once.
+    fn has_places(&mut self) -> bool {
+        if !self.budget.has_room(self.mtu.least().into()) {
+            return false;
+        }
+        let (Some(packed), awaits) = (&self.packed, &mut self.budget.awaits) else { return false };
+        let has_room = |channel: &u8| *awaits & (1 << channel) != 0 && packed.has_half_room(*channel);
+        let free = (0..32).filter(has_room).fold(0, |free, channel| free | 1 << channel);
+        *awaits &= !free;
+        free != 0
+    }
+
+    /// Whether all has arrived of a channel in packets that was asked about, once.
+    fn is_told(&mut self) -> bool {
+        let (Some(packed), asked) = (&self.packed, &mut self.budget.asked) else { return false };
+        let has_arrived = |channel: &u8| *asked & (1 << channel) != 0 && !packed.waits(*channel);
+        let arrived = (0..32).filter(has_arrived).fold(0, |arrived, channel| arrived | 1 << channel);
+        *asked &= !arrived;
+        // Those that KCP still has something of tell it when that has arrived.
+        (0..32)
+            .filter(|channel| arrived & (1 << channel) != 0)
+            .fold(false, |any, channel| self.lanes.is_delivered(channel) | any)
     }
 
     /// Bytes of what packets are remembered in: most of what a session owns, made for the first of them.

@@ -9,10 +9,13 @@ mod acks;
 mod clock;
 mod datagrams;
 mod ecn;
+mod lane;
 mod lanes;
+mod large;
 mod life;
 mod loss;
 mod memory;
+mod messages;
 mod mtu;
 mod observe;
 mod pacing;
@@ -21,33 +24,33 @@ mod path;
 mod receive;
 mod redirect;
 mod repairs;
+mod send;
+mod shares;
 mod transmit;
 #[cfg(test)]
 mod wraps;
 
 pub(in crate::session) use life::check_text;
 pub use observe::ConnectionState;
+#[cfg(feature = "net")]
+pub(crate) use send::DATAGRAMS;
 pub(in crate::session) use transmit::Next;
 
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};
-use super::error::SendError;
-use super::event::{CloseReason, DatagramId, Event, Undelivered};
+use super::event::{CloseReason, Event, Undelivered};
 use super::repair::{REPAIR_ROOM, Repairs};
 use super::seal::Seal;
 use super::stats::Counters;
+use crate::channel::Channels;
 use crate::config::{ConfigError, in_range};
-use crate::kcp::RecvError;
-use crate::message::Message;
-use crate::message::channel::{Channels, Received};
 use crate::packet::AckTracker;
-use crate::seq::Seq16;
 use crate::time::Time;
 use clock::Keepalive;
 use datagrams::Datagrams;
 use ecn::Marks;
 use lanes::Lanes;
 use life::Life;
-use memory::{Budget, SEGMENT};
+use memory::Budget;
 use mtu::PathMtu;
 use observe::{Measured, Observer};
 use pacing::Turns;
@@ -60,7 +63,7 @@ use std::sync::Arc;
 /// One end of a session that is up: data in and out. Its owner, a [`Client`](super::Client) or a [`Server`](super::Server), does the
 /// rest; after a call here, drain the owner's polls.
 #[derive(Debug)]
-pub struct Connection<M> {
+pub struct Connection {
     life: Life,
     /// What our CLOSE says, or what the peer's has said: for people and their logs.
     close_text: Box<str>,
@@ -69,11 +72,11 @@ pub struct Connection<M> {
     path: Path,
     keepalive: Keepalive,
     lanes: Lanes,
-    channels: Option<Box<Channels<M>>>,
+    packed: Option<Box<Channels>>,
     datagrams: Datagrams,
     turns: Turns,
     received: acks::Received,
-    /// Packets of which the session wants to know whether they arrived: none, in a session of lanes alone, which have acknowledgements of
+    /// Packets of which the session wants to know whether they arrived: none, in a session of channels by KCP alone, which have acknowledgements of
     /// their own. Made for the first.
     sent: Option<Box<AckTracker>>,
     measured: Measured,
@@ -87,6 +90,9 @@ pub struct Connection<M> {
     /// If both ends use repairs.
     repairs: Option<Box<Repairs>>,
     budget: Budget,
+    /// Where messages are packed before they are sent.
+    #[expect(clippy::box_collection, reason = "16 bytes less for each idle session")]
+    scratch: Option<Box<Vec<u8>>>,
     events: Pending,
     stats: Counters,
     /// While events are logged.
@@ -136,7 +142,7 @@ pub(in crate::session) struct Parts {
     pub(in crate::session) user: Box<[u8]>,
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     pub(in crate::session) fn new(
         now: Time,
         config: &Arc<SessionConfig>,
@@ -152,7 +158,7 @@ impl<M: Message> Connection<M> {
         let protected = mtu.current - if repairs.is_some() { REPAIR_ROOM } else { 0 };
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
-        let channels = config.channels(protected);
+        let packed = config.channels(protected);
         Ok(Self {
             life: Life::Up,
             close_text: Box::default(),
@@ -161,7 +167,7 @@ impl<M: Message> Connection<M> {
             path: Path::new(peer, moves, seed),
             keepalive: Keepalive::new(now, config.keepalive, config.timeout, is_client),
             lanes: Lanes::new(conv, Arc::clone(config), protected)?,
-            channels: channels.map(|channels| Channels::new(&channels).map(Box::new)).transpose()?,
+            packed: packed.map(|packed| Channels::new(&packed).map(Box::new)).transpose()?,
             datagrams: Datagrams::new(SessionConfig::datagram_max(protected)),
             turns: Turns::new(config.pacing.as_ref())?,
             received: acks::Received::default(),
@@ -174,109 +180,11 @@ impl<M: Message> Connection<M> {
             marks: Marks::new(features),
             repairs,
             budget: Budget::NONE_SET,
+            scratch: None,
             events: Pending { connected: true, ..Pending::default() },
             stats: Counters::default(),
             observer: None,
         })
-    }
-
-    /// Queues a message on a lane; returns the bytes taken, which is all of them but for a stream.
-    ///
-    /// # Errors
-    ///
-    /// Enough waits already: send again later. Or the message is too long, or there is no such lane, or it is too late.
-    pub fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
-        self.check_up()?;
-        let room = self.within_memory(lane, message);
-        if let Err(SendError::Full { .. } | SendError::NoMemory) = room {
-            self.budget.is_short = true;
-            self.lanes.wait_for_room(self.keepalive.now, lane, message.len());
-        }
-        let taken = self.lanes.send(lane, room?)?;
-        self.budget.spend(taken + SEGMENT);
-        self.turns.is_eager = self.lanes.are_open();
-        Ok(taken)
-    }
-
-    /// Ends what this end sends on a lane, by an empty message, also on a stream. It ends nothing but by agreement: what is sent afterwards
-    /// is sent.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`send`](Self::send).
-    pub fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
-        self.check_up()?;
-        self.lanes.send_end(lane)
-    }
-
-    /// Whether all that was sent on a lane is known to have arrived. If not, [`Event::Writable`] tells when it has.
-    pub fn is_delivered(&mut self, lane: usize) -> bool {
-        self.lanes.is_delivered(lane)
-    }
-
-    /// Takes the next message of a lane and returns its length.
-    ///
-    /// # Errors
-    ///
-    /// There is none yet, or it does not fit and stays.
-    pub fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.lanes.blocks().nth(lane).ok_or(RecvError::NoMessage)?.recv_into(buf)
-    }
-
-    /// Bytes of the next message of a lane; `None`: it is not there yet.
-    #[must_use]
-    pub fn peek_size(&self, lane: usize) -> Option<usize> {
-        self.lanes.peek_size(lane)
-    }
-
-    /// Queues an unreliable datagram. It leaves as soon as the session is polled, once.
-    ///
-    /// # Errors
-    ///
-    /// Too many bytes wait, or it is too long, or it is too late.
-    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
-        self.check_up()?;
-        self.budget.check(datagram.len())?;
-        let id = self.datagrams.send(&self.lanes.config, datagram)?;
-        self.budget.spend(datagram.len() + SEGMENT);
-        Ok(id)
-    }
-
-    /// Takes the next unreliable datagram and returns its length.
-    ///
-    /// # Errors
-    ///
-    /// There is none, or it does not fit and stays.
-    pub fn recv_datagram(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.datagrams.recv(buf)
-    }
-
-    /// Stores a message of a channel; returns its number.
-    ///
-    /// # Errors
-    ///
-    /// The channel has no room for it, now or ever, or it is too late.
-    pub fn send_message(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, SendError> {
-        let id = self.open_channels(channel)?.send(channel, now, message)?;
-        self.budget.spend(self.mtu.least().into());
-        Ok(id)
-    }
-
-    /// Stores a block of a channel, to be sent slice by slice.
-    ///
-    /// # Errors
-    ///
-    /// The channel carries none of that length, or has no room now, or it is too late.
-    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendError> {
-        self.budget.check(block.len())?;
-        self.open_channels(channel)?.send_block(channel, block)?;
-        self.budget.spend(2 * block.len());
-        Ok(())
-    }
-
-    /// Takes the next message or block of a channel.
-    pub fn recv_message(&mut self, channel: usize) -> Option<Received<M>> {
-        self.channels.as_mut()?.recv(channel)
     }
 
     /// Where the peer is.
@@ -289,12 +197,6 @@ impl<M: Message> Connection<M> {
     #[must_use]
     pub const fn user(&self) -> &[u8] {
         &self.peer.user
-    }
-
-    /// The channels, to look at.
-    #[must_use]
-    pub fn channels(&self) -> Option<&Channels<M>> {
-        self.channels.as_deref()
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {
@@ -320,17 +222,6 @@ impl<M: Message> Connection<M> {
     pub(in crate::session) const fn has_events(&self) -> bool {
         let Pending { connected, readable, writable, redirected, moved, closed } = &self.events;
         *connected || *readable || *writable || *redirected || moved.is_some() || closed.is_some()
-    }
-
-    fn check_up(&self) -> Result<(), SendError> {
-        if self.is_up() { Ok(()) } else { Err(SendError::Closed) }
-    }
-
-    fn open_channels(&mut self, channel: usize) -> Result<&mut Channels<M>, SendError> {
-        self.check_up()?;
-        self.budget.check(0)?;
-        let none = crate::message::ChannelSendError::NoChannel { index: channel, count: 0 };
-        self.channels.as_deref_mut().ok_or(none.into())
     }
 
     fn ack_delay(&self) -> u64 {

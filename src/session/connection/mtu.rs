@@ -5,7 +5,6 @@
 
 use super::Connection;
 use super::transmit::Written;
-use crate::message::Message;
 use crate::seq::Seq16;
 use crate::session::seal::Seal;
 use crate::session::wire::{DATA_HEADER_LEN, Frame, FrameWriter};
@@ -202,7 +201,7 @@ impl PathMtu {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// A probe, if one is due: a ping that is padded.
     pub(super) fn seal_probe(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         if self.mtu.search.is_none() || self.turns.allows_at() > now {

@@ -5,12 +5,12 @@ use super::Connection;
 use super::acks::Arrived;
 use super::life::Life;
 use super::loss::PathLoss;
+use crate::channel::AnyChannel;
 use crate::events::{EventLog, Logged, write_lines};
-use crate::kcp::{Kcp, Stats};
-use crate::message::Message;
+use crate::kcp::Kcp;
 use crate::pace::Rtt;
-use crate::seq::{Seq16, Sn};
-use crate::session::event::{CloseReason, DatagramId, SessionEvent};
+use crate::seq::Sn;
+use crate::session::event::{CloseReason, SessionEvent};
 use crate::session::repair::RepairStats;
 use crate::session::stats::ConnectionStats;
 use crate::time::{Time, micros};
@@ -88,7 +88,7 @@ pub(super) struct Observer {
     last: [Option<SessionEvent>; 6],
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// What was counted and measured.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
@@ -122,41 +122,17 @@ impl<M: Message> Connection<M> {
         stats
     }
 
-    /// What a lane has counted and measured.
+    /// The number after the last segment of what was handed to KCP of a channel: it has arrived when [`acked_up_to`](Self::acked_up_to)
+    /// is not [before](Sn::is_before) it any more.
     #[must_use]
-    pub fn lane_stats(&self, lane: usize) -> Option<Stats> {
-        self.lanes.look(lane, Kcp::stats)
+    pub fn sent_up_to(&self, channel: impl Into<AnyChannel>) -> Option<Sn> {
+        self.lanes.look(channel.into().number(), Kcp::snd_end)
     }
 
-    /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
-    /// Of those that nobody asks for the newest 1024 are kept.
-    pub fn pop_delivered(&mut self) -> Option<DatagramId> {
-        self.datagrams.pop_delivered()
-    }
-
-    /// The number after the last segment of what was sent on a lane: what was sent so far has arrived when
-    /// [`acked_up_to`](Self::acked_up_to) is not [before](Sn::is_before) it any more.
+    /// The number before which all segments of a channel are known to have arrived.
     #[must_use]
-    pub fn sent_up_to(&self, lane: usize) -> Option<Sn> {
-        self.lanes.look(lane, Kcp::snd_end)
-    }
-
-    /// The number before which all segments of a lane are known to have arrived.
-    #[must_use]
-    pub fn acked_up_to(&self, lane: usize) -> Option<Sn> {
-        self.lanes.look(lane, Kcp::snd_una)
-    }
-
-    /// Takes the number of a message of a channel with `receipts` that is known to have arrived, as
-    /// [`Channels::pop_delivered`](crate::message::channel::Channels::pop_delivered).
-    pub fn pop_delivered_message(&mut self, channel: usize) -> Option<Seq16> {
-        self.channels.as_mut()?.pop_delivered(channel)
-    }
-
-    /// Takes the number of a message of a channel that was given up, as
-    /// [`Channels::pop_expired`](crate::message::channel::Channels::pop_expired).
-    pub fn pop_expired_message(&mut self, channel: usize) -> Option<Seq16> {
-        self.channels.as_mut()?.pop_expired(channel)
+    pub fn acked_up_to(&self, channel: impl Into<AnyChannel>) -> Option<Sn> {
+        self.lanes.look(channel.into().number(), Kcp::snd_una)
     }
 
     /// Logs what happens from now on and keeps the newest `most` events, 56 bytes each, until they are [taken](Self::poll_log); 0 switches
@@ -174,7 +150,7 @@ impl<M: Message> Connection<M> {
             return observer.log.set_most(most);
         }
         let mut log = EventLog::new(most);
-        let lanes = u16::try_from(self.lanes.len()).unwrap_or(u16::MAX);
+        let lanes = u16::try_from(self.lanes.config.channels.len()).unwrap_or(u16::MAX);
         let end = if self.peer.is_server { "client" } else { "server" };
         log.push(self.keepalive.now, SessionEvent::Start { end, lanes });
         let mut last = self.state_events();
@@ -218,7 +194,8 @@ impl<M: Message> Connection<M> {
         let (stats, mut states) = (self.stats(), self.state_events());
         let Some(observer) = &mut self.observer else { return };
         let log = &mut observer.log;
-        for (lane, kcp) in (0..).zip(self.lanes.blocks()) {
+        for (channel, kcp) in self.lanes.blocks() {
+            let lane = channel.into();
             while let Some(Logged { at, event }) = kcp.poll_log() {
                 log.push(at, SessionEvent::Lane { lane, event });
             }

@@ -4,7 +4,6 @@ use super::Connection;
 use super::loss::JUDGED_MIN;
 use super::observe::Measured;
 use crate::config::ConfigError;
-use crate::message::Message;
 use crate::pace::{Conditions, Mode, Pace, PaceConfig};
 use crate::time::Time;
 use std::time::Duration;
@@ -24,10 +23,10 @@ pub(super) struct Turns {
     pacing: Option<Box<Pacing>>,
     /// Datagrams with data that left while more waited; each so many begin with what is least urgent.
     turn: u8,
-    /// A lane was given something that may leave at once.
+    /// A channel was given something that may leave at once.
     pub(super) is_eager: bool,
-    /// What was in them since, a bit each: by the number of its lane, and [`DATAGRAMS`].
-    pub(super) served: u32,
+    /// What was in them since, a bit each: by the number of its channel, and [`DATAGRAMS`].
+    pub(super) served: u64,
 }
 
 impl Turns {
@@ -56,13 +55,13 @@ impl Turns {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// A datagram has data.
     pub(super) fn on_data(&mut self, now: Time) {
         let turns = &mut self.turns;
         turns.turn = (turns.turn + 1) % TURNS;
         let Some(pacing) = &mut turns.pacing else {
-            if self.datagrams.next_len().is_none() && self.lanes.next_len().is_none() {
+            if self.datagrams.next_len().is_none() && self.lanes.next_frame().is_none() {
                 (turns.turn, turns.served) = (1, 0); // all has left
             }
             return;
@@ -78,8 +77,8 @@ impl<M: Message> Connection<M> {
     }
 }
 
-/// Of unreliable datagrams, what the bit of its number is of a lane.
-pub(super) const DATAGRAMS: u32 = 1 << 31;
+/// Of unreliable datagrams, what the bit of its number is of a channel.
+pub(super) const DATAGRAMS: u64 = 1 << 63;
 /// Of so many datagrams with data, one begins with what was in none of the others.
 const TURNS: u8 = 8;
 /// Time whose datagrams may leave at once, µs.

@@ -4,7 +4,6 @@
 use super::Connection;
 use super::memory::held;
 use super::transmit::Out;
-use crate::message::Message;
 use crate::packet::Reassembly;
 use crate::seq::Seq16;
 use crate::session::config::{ACK_FRAME, SessionConfig};
@@ -89,7 +88,7 @@ impl FrameParts {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Most bytes of the content of a KCP frame.
     pub(super) fn frame_max(&self) -> usize {
         SessionConfig::frame_max(self.mtu.current - self.repair_room()).into()

@@ -5,7 +5,6 @@ use super::life::Life;
 use super::loss::Told;
 use super::{Connection, Pending};
 use crate::machine::Arrival;
-use crate::message::Message;
 use crate::pace::Rtt;
 use crate::packet::Acks;
 use crate::seq::Seq16;
@@ -34,7 +33,7 @@ pub(super) struct Handled {
     pub(super) ping: Option<u64>,
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Takes a DATA datagram with this header, which is changed thereby; returns whether it was authentic and new. If not, only a counter has changed.
     pub(in crate::session) fn handle_data(
         &mut self,
@@ -162,7 +161,7 @@ impl<M: Message> Connection<M> {
             Frame::Kcp(segments) => self.on_segments(now, segments)?,
             Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
-                let has_room = self.budget.check(datagram.len()).is_ok()
+                let has_room = self.budget.has_room(datagram.len())
                     && self.datagrams.receive(&self.lanes.config, datagram);
                 self.budget.spend(datagram.len());
                 handled.elicits = true;
@@ -174,11 +173,13 @@ impl<M: Message> Connection<M> {
             }
             Frame::Packed(payload) => {
                 handled.elicits = true;
-                let has_memory = self.budget.check(payload.len()).is_ok();
+                let has_memory = self.budget.has_room(payload.len());
                 self.budget.spend(payload.len());
-                let channels = self.channels.as_mut().ok_or(CloseReason::Protocol)?;
+                let channels = self.packed.as_mut().ok_or(CloseReason::Protocol)?;
                 // What cannot be read yet may wait for just this.
-                if (has_memory || !channels.is_readable()) && channels.read(payload).is_ok() {
+                let lanes = &self.lanes;
+                let is_readable = channels.is_readable(|channel| lanes.has_message(channel));
+                if (has_memory || !is_readable) && channels.read(payload).is_ok() {
                     self.events.readable = true;
                 } else {
                     handled.refused = true;
@@ -194,7 +195,7 @@ impl<M: Message> Connection<M> {
                     self.on_told(now, told, Some(counts.packets()));
                 }
                 if self.marks.as_mut().is_some_and(|marks| marks.on_counts(handled.pn, counts) > 0) {
-                    self.lanes.blocks().for_each(|lane| lane.congestion_marked(now));
+                    self.lanes.blocks().for_each(|(_, kcp)| kcp.congestion_marked(now));
                 }
             }
             Frame::Loss(loss) => self.on_loss(now, handled.pn, loss)?,
@@ -236,7 +237,7 @@ impl<M: Message> Connection<M> {
         let first = moved.as_ref().map_or(old, |moved| moved.0);
         *moved = Some(Box::new((first, from)));
         if old.ip().to_canonical() != from.ip().to_canonical() {
-            self.lanes.blocks().for_each(|lane| lane.path_changed(now));
+            self.lanes.blocks().for_each(|(_, kcp)| kcp.path_changed(now));
             if let Some(sent) = &mut self.sent {
                 sent.path_changed();
             }
@@ -255,7 +256,7 @@ impl<M: Message> Connection<M> {
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
         self.lanes.input(now, segments, self.budget.left)?;
         self.budget.spend(segments.len());
-        self.events.readable = self.events.readable || self.lanes.is_readable();
+        self.events.readable = self.events.readable || self.is_readable();
         self.events.writable |= self.lanes.became_writable();
         Ok(())
     }
@@ -283,11 +284,11 @@ impl<M: Message> Connection<M> {
             self.mtu.on_arrived(now, sequence, sent.bytes_sent(sequence));
             self.datagrams.on_acked(sequence);
             self.redirects.on_acked(newest.saturating_sub(ack.0.wrapping_sub(sequence.0).into()));
-            if let Some(channels) = &mut self.channels {
+            if let Some(channels) = &mut self.packed {
                 channels.on_acked(sequence);
             }
         }
-        if let Some(channels) = &mut self.channels {
+        if let Some(channels) = &mut self.packed {
             acked.lost().for_each(|sequence| channels.on_lost(sequence));
         }
         Ok(told)

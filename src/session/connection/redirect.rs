@@ -1,7 +1,6 @@
 //! Where a server sends its client: a connect token for another server, repeated until the client has it.
 
 use super::Connection;
-use crate::message::Message;
 use crate::session::error::RedirectError;
 use crate::session::event::CloseReason;
 use crate::session::token::PublicToken;
@@ -83,7 +82,7 @@ impl Redirects {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Sends the client to another server. See [`Server::redirect`](crate::session::Server::redirect).
     pub(in crate::session) fn redirect(&mut self, now: Time, token: &[u8]) -> Result<(), RedirectError> {
         if !self.is_up() {

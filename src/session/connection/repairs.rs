@@ -4,7 +4,6 @@ use super::Connection;
 use super::acks::low;
 use super::receive::Handled;
 use super::transmit::Out;
-use crate::message::Message;
 use crate::pace::Mode;
 use crate::session::event::CloseReason;
 use crate::session::repair::{self, REPAIR_ROOM, Repairs};
@@ -13,7 +12,7 @@ use crate::time::Time;
 use crate::wire::move_ts;
 use std::net::SocketAddr;
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Bytes of a datagram that are kept for what a repair has more than what it protects.
     pub(super) const fn repair_room(&self) -> u16 {
         if self.repairs.is_some() { REPAIR_ROOM } else { 0 }
@@ -65,8 +64,8 @@ impl<M: Message> Connection<M> {
         for rebuilt in ages.filter_map(|age| newest.checked_sub(age.into())) {
             if repairs.rebuilt_by_peer(rebuilt) {
                 self.datagrams.on_acked(low(rebuilt));
-                self.lanes.blocks().for_each(|lane| lane.congestion_marked(now));
-                if let Some(channels) = &mut self.channels {
+                self.lanes.blocks().for_each(|(_, kcp)| kcp.congestion_marked(now));
+                if let Some(channels) = &mut self.packed {
                     channels.on_acked(low(rebuilt));
                 }
             }
@@ -84,7 +83,7 @@ impl<M: Message> Connection<M> {
             repairs.stats.needless += u64::from(repair.is_some());
             return false;
         }
-        let has_memory = self.budget.check(frames.rest().len()).is_ok();
+        let has_memory = self.budget.has_room(frames.rest().len());
         let is_protected = frames.are_worth_protecting();
         self.with_repairs(|repairs| {
             if is_protected && has_memory {

@@ -4,7 +4,6 @@ use super::Connection;
 use super::acks::low;
 use super::life::Life;
 use super::pacing::DATAGRAMS;
-use crate::message::Message;
 use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
@@ -69,7 +68,7 @@ impl Written {
     }
 }
 
-impl<M: Message> Connection<M> {
+impl Connection {
     /// Writes the next datagram that is due behind what is in `buf`, or says when there may be one.
     pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Next {
         self.keepalive.tick(now);
@@ -153,7 +152,8 @@ impl<M: Message> Connection<M> {
             if is_for_lanes {
                 FrameWriter::begin_kcp(buf);
             }
-            first = self.lanes.update(now, is_for_lanes.then_some((&mut *buf, frames_end)));
+            let rtt = self.measured.rtt.smoothed_micros();
+            first = self.lanes.update(now, rtt, is_for_lanes.then_some((&mut *buf, frames_end)));
             if first.is_none() {
                 buf.truncate(frames_start);
             }
@@ -224,7 +224,7 @@ impl<M: Message> Connection<M> {
     /// Whether the first frame of what is due, if there is any, is one of a lane that has not made it yet.
     fn is_for_lanes(&self, now: Time) -> bool {
         !self.turns.is_of_last()
-            && self.channels.is_none()
+            && self.packed.is_none()
             && self.marks.is_none()
             && !self.lane_waits()
             && self.datagrams.next_len().is_none()
@@ -304,7 +304,7 @@ impl<M: Message> Connection<M> {
 
     /// What channels have to say, if it fits whatever it is.
     fn write_messages(&mut self, out: &mut Out<'_>) {
-        let Some(channels) = &mut self.channels else { return };
+        let Some(channels) = &mut self.packed else { return };
         let (now, rtt) = (out.now, self.measured.rtt.smoothed());
         if !out.has_room(channels.payload_max()) || channels.check(now, rtt).is_none_or(|at| at > now) {
             return;
@@ -337,7 +337,7 @@ impl<M: Message> Connection<M> {
     pub(super) fn write_lanes(&mut self, out: &mut Out<'_>) {
         let (frame_max, part_max) = (self.frame_max(), self.part_max());
         while self.write_parts(out)
-            && let Some(len) = self.lanes.next_len()
+            && let Some(len) = self.lanes.next_frame()
             && (len > frame_max || out.has_room(len))
             && let Some((index, segments)) = self.lanes.pop()
         {
@@ -374,9 +374,9 @@ impl<M: Message> Connection<M> {
         }
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
-        // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
+        // A session of channels by KCP alone, which have acknowledgements of their own, remembers nothing.
         if written.is_data && self.mtu.search.is_some() {
-            let has_more = self.lanes.next_len().is_some();
+            let has_more = self.lanes.next_frame().is_some();
             self.mtu.on_sent(now, low(pn), len, has_more, self.patience());
         }
         let is_long = written.is_data && self.mtu.is_long(len);
@@ -396,7 +396,7 @@ impl<M: Message> Connection<M> {
             if written.is_redirect {
                 self.redirects.on_sent(pn);
             }
-            if let Some(channels) = &mut self.channels {
+            if let Some(channels) = &mut self.packed {
                 channels.on_sent(now, low(pn));
             }
             self.budget.grow(held, self.tables());

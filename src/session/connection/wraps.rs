@@ -1,13 +1,13 @@
 //! Sessions whose numbers are about to come round: packet numbers in 16 and in 32 bits, segment numbers, the clock of the wire.
 
 use super::{Connection, Next, Parts};
+use crate::channel::{Carrier, Channel, ChannelConfig};
 use crate::kcp::Kcp;
-use crate::message::channel::{ChannelConfig, Received};
 use crate::seq::{Conv, Sn};
+use crate::session::SessionConfig;
 use crate::session::seal::{Keys, Seal};
 use crate::session::tests::{built_in, handshake};
 use crate::session::wire::Data;
-use crate::session::{Blob, SessionConfig};
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 use rand::Rng;
@@ -16,6 +16,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use whitewater_sim::SimRng;
+
+const BY_KCP: Channel = Channel::ordered(0);
+const IN_PACKETS: Channel = Channel::ordered(1);
 
 struct Draw(SimRng);
 
@@ -33,7 +36,7 @@ impl Draw {
 struct World {
     draw: Draw,
     now: Time,
-    ends: [Connection<Blob>; 2],
+    ends: [Connection; 2],
     /// When it arrives, and the bytes.
     under_way: [Vec<(Time, Vec<u8>)>; 2],
     /// Numbers sent, and taken in order by the other end: of the lane, of the channel.
@@ -56,7 +59,8 @@ fn address() -> SocketAddr {
 
 impl World {
     fn new(seed: u64, Starts { packets, segments, now }: Starts) -> Self {
-        let channels = vec![ChannelConfig::reliable_ordered()];
+        let in_packets = ChannelConfig { carrier: Carrier::Packets, ..IN_PACKETS.config() };
+        let channels = vec![BY_KCP.into(), in_packets];
         let config = SessionConfig { channels, key_update: 64, unacked: 64, ..SessionConfig::default() };
         let config = Arc::new(config);
         let (client, server) = handshake(built_in().take(2).last().unwrap(), 1, 2);
@@ -75,9 +79,11 @@ impl World {
                 seed: [1, 2],
                 user: Box::default(),
             };
-            let mut connection = Connection::<Blob>::new(now, &config, parts).unwrap();
-            connection.lanes.make();
-            for (conv, kcp) in (7..).zip(connection.lanes.blocks()) {
+            let mut connection = Connection::new(now, &config, parts).unwrap();
+            connection.log_events(1); // which makes all control blocks
+            connection.log_events(0);
+            for (channel, kcp) in connection.lanes.blocks() {
+                let conv = 7 + u32::from(channel);
                 let [snd, rcv] = [end, 1 - end].map(|end| Sn(segments[end]));
                 *kcp = Kcp::starting_at(Conv(conv), kcp.config(), DatagramQueue::new(), snd, rcv).unwrap();
             }
@@ -120,9 +126,8 @@ impl World {
 
     fn send(&mut self, end: usize) {
         let (connection, [lane, channel]) = (&mut self.ends[end], &mut self.ordered[end]);
-        lane.0 += u32::from(connection.send(0, &lane.0.to_le_bytes()).is_ok());
-        let message = Blob(channel.0.to_le_bytes().to_vec());
-        channel.0 += u32::from(connection.send_message(0, self.now, message).is_ok());
+        lane.0 += u32::from(connection.send(BY_KCP, &lane.0.to_le_bytes()).is_ok());
+        channel.0 += u32::from(connection.send(IN_PACKETS, &channel.0.to_le_bytes()).is_ok());
         let next = &mut self.datagrams[end].0;
         *next += u32::from(connection.send_datagram(&next.to_le_bytes()).is_ok());
     }
@@ -131,15 +136,15 @@ impl World {
     fn take(&mut self, end: usize) {
         let (connection, mut room) = (&mut self.ends[end], [0; 4]);
         let [lane, channel] = &mut self.ordered[1 - end];
-        while connection.recv(0, &mut room).is_ok() {
+        while connection.recv_into(BY_KCP, &mut room).is_ok() {
             assert_eq!(u32::from_le_bytes(room), lane.1, "lane");
             lane.1 += 1;
         }
-        while let Some(Received::Message(Blob(bytes))) = connection.recv_message(0) {
-            assert_eq!(bytes, channel.1.to_le_bytes(), "channel");
+        while let Some(bytes) = connection.recv(IN_PACKETS) {
+            assert_eq!(*bytes, channel.1.to_le_bytes(), "in packets");
             channel.1 += 1;
         }
-        while connection.recv_datagram(&mut room).is_ok() {
+        while connection.recv_datagram_into(&mut room).is_ok() {
             assert!(self.datagrams[1 - end].1.insert(u32::from_le_bytes(room)), "a datagram came twice");
         }
         let delivered = std::iter::from_fn(|| connection.pop_delivered());
@@ -182,7 +187,7 @@ fn sessions_whose_numbers_come_round_keep_their_promises() {
             let sealed = end.seal.sealed();
             wrapped[0] += u32::from(sealed >> 16 > first >> 16);
             wrapped[1] += u32::from(sealed >> 32 > first >> 32);
-            wrapped[2] += u32::from(end.lane_stats(0).unwrap().snd_nxt.0 < 1 << 20);
+            wrapped[2] += u32::from(end.kcp_stats(BY_KCP).unwrap().snd_nxt.0 < 1 << 20);
         }
     }
     assert!(wrapped.iter().all(|count| *count > 10), "{wrapped:?} came round in 16 bits, in 32, segments");

@@ -7,7 +7,7 @@ use super::seat::{ACCEPT_EACH, Place, TIME_WAIT};
 use super::stats::{Refusal, Refused, Why};
 use super::{Server, ServerConfig, Suite};
 use crate::config::{ConfigError, unless};
-use crate::message::Message;
+
 use crate::rate::host;
 use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, epoch_of};
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use zeroize::Zeroizing;
 
-impl<M: Message> Server<M> {
+impl Server {
     /// Answers a HELLO with a cookie, and forgets it.
     pub(super) fn on_hello(&mut self, now: Time, from: SocketAddr, hello: &Hello) {
         let &Hello { suite, protocol_id, cid, client_stamp, size: _ } = hello;

@@ -4,14 +4,13 @@ use super::seat::{Peer, Seat, Seats};
 use super::stats::Refusal;
 use super::{Server, SessionId};
 use crate::machine::{Arrival, Transmit};
-use crate::message::Message;
 use crate::session::connection::Next;
 use crate::session::event::{CloseReason, Event};
 use crate::session::wire::Data;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-impl<M: Message> Server<M> {
+impl Server {
     pub(super) fn deliver(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) {
         if datagram.len() > self.config.session.datagram_taken().into() {
             return self.count(now, from.address, Refusal::Malformed);
@@ -122,7 +121,7 @@ impl<M: Message> Server<M> {
     }
 }
 
-fn note_events<M: Message>(eventful: &mut VecDeque<u32>, id: u32, peer: &mut Peer<M>) {
+fn note_events(eventful: &mut VecDeque<u32>, id: u32, peer: &mut Peer) {
     if !peer.is_eventful && peer.connection.has_events() {
         peer.is_eventful = true;
         eventful.push_back(id);

@@ -1,7 +1,6 @@
 //! What all sessions hold together, counted when each of them may have changed.
 
 use super::seat::Peer;
-use crate::message::Message;
 
 /// Bytes that sessions hold, and how many they may. A quarter is shared out among as many sessions as there may be: each that is there
 /// has its part of it, which no other can take, and of the rest what the others have left.
@@ -27,23 +26,23 @@ impl Memory {
         self.left() > self.own
     }
 
-    pub(super) fn admit<M: Message>(&mut self, peer: &mut Peer<M>) {
+    pub(super) fn admit(&mut self, peer: &mut Peer) {
         self.replace(None, Some(0));
         self.recount(peer);
     }
 
-    pub(super) fn dismiss<M>(&mut self, peer: &Peer<M>) {
+    pub(super) fn dismiss(&mut self, peer: &Peer) {
         self.replace(Some(peer.counted), None);
     }
 
     /// Says how much a session may take before it is [counted](Self::spend).
-    pub(super) fn grant<M: Message>(&self, peer: &mut Peer<M>) -> u64 {
+    pub(super) fn grant(&self, peer: &mut Peer) -> u64 {
         let left = self.left() + self.own.saturating_sub(peer.counted);
         peer.connection.set_memory_left(left);
         left
     }
 
-    pub(super) fn spend<M: Message>(&mut self, peer: &mut Peer<M>, granted: u64) {
+    pub(super) fn spend(&mut self, peer: &mut Peer, granted: u64) {
         let taken = granted.saturating_sub(peer.connection.memory_left());
         if taken == 0 {
             return;
@@ -55,15 +54,15 @@ impl Memory {
         self.replace(Some(before), Some(peer.counted));
     }
 
-    /// Counts a session anew. Looks at its lanes and channels, and not at what they hold. Where memory is short, buffers do not stay
+    /// Counts a session anew. Looks at its channels, and not at what they hold. Where memory is short, buffers do not stay
     /// when they are empty.
-    pub(super) fn recount<M: Message>(&mut self, peer: &mut Peer<M>) {
+    pub(super) fn recount(&mut self, peer: &mut Peer) {
         if self.left() <= self.limit / 8 {
             peer.connection.trim();
         } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.clear_grown() {
             return; // it goes on, and counts for about what it holds meanwhile
         }
-        let held = (size_of::<Peer<M>>() + peer.connection.memory()) as u64;
+        let held = (size_of::<Peer>() + peer.connection.memory()) as u64;
         peer.taken = 0;
         let before = std::mem::replace(&mut peer.counted, held);
         self.replace(Some(before), Some(held));

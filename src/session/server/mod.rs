@@ -28,10 +28,9 @@ use super::event::Event;
 use super::seats::TIMERS_EACH;
 use super::shape::Shape;
 use super::wire::{Packet, PacketError};
-use super::{Blob, Random, SessionConfig, Suite, random};
+use super::{Random, SessionConfig, Suite, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
-use crate::message::Message;
 use crate::time::Time;
 use admission::Tokens;
 use rand_core::CryptoRng;
@@ -44,7 +43,7 @@ use std::sync::Arc;
 /// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
 /// [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Machine::poll_timeout).
 #[derive(Debug)]
-pub struct Server<M = Blob> {
+pub struct Server {
     config: ServerConfig,
     /// Of that, what all sessions share.
     session: Arc<SessionConfig>,
@@ -53,10 +52,10 @@ pub struct Server<M = Blob> {
     cookies: CookieKey,
     resets: Option<ResetKey>,
     hash_key: [u8; 16],
-    seats: Seats<M>,
+    seats: Seats,
     /// What the application is told of clients that ask.
     notices: VecDeque<(SessionId, Event)>,
-    ended: Option<(SessionId, Box<Peer<M>>)>,
+    ended: Option<(SessionId, Box<Peer>)>,
     replies: VecDeque<Reply>,
     rates: Rates,
     quiet: Quiet,
@@ -66,7 +65,7 @@ pub struct Server<M = Blob> {
     scratch: Vec<u8>,
 }
 
-impl<M: Message> Server<M> {
+impl Server {
     /// A server without sessions. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
     ///
     /// # Errors
@@ -120,18 +119,18 @@ impl<M: Message> Server<M> {
     }
 
     /// The session that the last event told the end of, for whoever wants to read later what has arrived.
-    pub fn pop_ended(&mut self) -> Option<Connection<M>> {
+    pub fn pop_ended(&mut self) -> Option<Connection> {
         self.ended.take().map(|(_, peer)| peer.connection)
     }
 
     /// A session that is up, or whose end was told just now.
     #[must_use]
-    pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {
+    pub fn session(&self, id: SessionId) -> Option<&Connection> {
         self.peer(id).filter(|peer| peer.half_open.is_none()).map(|peer| &peer.connection)
     }
 
     /// The same, to send and to receive. Then drain the polls.
-    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
+    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
         match &mut self.ended {
             Some((ended, peer)) if *ended == id => Some(&mut peer.connection),
             _ => self.seats.lend(id.0),
@@ -150,7 +149,7 @@ impl<M: Message> Server<M> {
         self.peer(id).and_then(|peer| peer.pass.as_deref()).or_else(of_request)
     }
 
-    fn peer(&self, id: SessionId) -> Option<&Peer<M>> {
+    fn peer(&self, id: SessionId) -> Option<&Peer> {
         let ended = self.ended.as_ref().filter(|(ended, _)| *ended == id);
         ended.map(|(_, peer)| &**peer).or_else(|| self.seats.peer(id.0))
     }
@@ -228,7 +227,7 @@ impl<M: Message> Server<M> {
     }
 }
 
-impl<M: Message> Server<M> {
+impl Server {
     /// Takes a datagram, unless it is of a session that another one of so many servers on the port has: then returns which.
     pub(crate) fn handle_own(
         &mut self,
@@ -258,7 +257,7 @@ impl<M: Message> Server<M> {
     }
 }
 
-impl<M: Message> Machine for Server<M> {
+impl Machine for Server {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         self.handle_own(now, from, datagram, 0);
     }

@@ -5,7 +5,6 @@ use super::replies::Reply;
 use super::seat::{ACCEPT_EACH, Answer, Peer, Place, Seat, TIME_WAIT};
 use super::stats::Refusal;
 use super::{Server, SessionId, Suite};
-use crate::message::Message;
 use crate::session::connection::{Connection, Parts};
 use crate::session::error::DecisionError;
 use crate::session::event::Event;
@@ -53,7 +52,7 @@ pub(super) struct Guest {
 
 printed_without_secrets! { Guest { place } }
 
-impl<M: Message> Server<M> {
+impl Server {
     /// What a client wants that [asks to come in](Event::Requested); `None`: it does not, or not any more.
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {

@@ -2,7 +2,6 @@
 
 use super::stats::Refusal;
 use super::{Server, ServerConfig};
-use crate::message::Message;
 use crate::rate::{AddressRate, Rate};
 use crate::session::seats::Name;
 use crate::session::wire::{CHALLENGE_LEN, Deny, DenyReason, RESET_LEN, Reset, VERSION};
@@ -44,7 +43,7 @@ impl Rates {
     }
 }
 
-impl<M: Message> Server<M> {
+impl Server {
     pub(super) fn deny(&mut self, now: Time, to: SocketAddr, cid: u64, reason: DenyReason) {
         if self.rates.denials.spend(now) {
             let deny = Deny { lowest: VERSION, highest: VERSION, reason, cid, retry_after_ms: RETRY_AFTER };

@@ -6,7 +6,6 @@ use super::opening::Guest;
 use super::stats::Refusal;
 use super::table::Table;
 use super::{Server, ServerConfig, SessionId};
-use crate::message::Message;
 use crate::rate::host;
 use crate::session::connection::Connection;
 use crate::session::event::{CloseReason, Event, Undelivered};
@@ -18,8 +17,8 @@ use std::time::Duration;
 
 /// All seats there are, and what finds and counts them.
 #[derive(Debug)]
-pub(super) struct Seats<M> {
-    pub(super) table: Table<Seat<M>>,
+pub(super) struct Seats {
+    pub(super) table: Table<Seat>,
     by_attempt: BTreeMap<Name, u32>,
     pub(super) hosts: Hosts,
     /// Those that are not confirmed, with the time when they are given up, the oldest first.
@@ -36,11 +35,11 @@ pub(super) struct Seats<M> {
 
 /// How far a client has got.
 #[derive(Debug)]
-pub(super) enum Seat<M> {
+pub(super) enum Seat {
     /// The application is asked about it.
     Asked(Box<Guest>),
     /// It has a session.
-    Session(Box<Peer<M>>),
+    Session(Box<Peer>),
 }
 
 /// What every seat has.
@@ -53,9 +52,9 @@ pub(super) struct Place {
 
 /// A session, and what its server knows of it.
 #[derive(Debug)]
-pub(super) struct Peer<M> {
+pub(super) struct Peer {
     pub(super) place: Place,
-    pub(super) connection: Connection<M>,
+    pub(super) connection: Connection,
     /// While the client has not been heard: its ACCEPT may have got lost.
     pub(super) half_open: Option<Box<Answer>>,
     /// Bytes that it held when it was counted last, and has taken since, which are some of them.
@@ -77,7 +76,7 @@ pub(super) struct Answer {
     pub(super) is_told: bool,
 }
 
-impl<M> Seat<M> {
+impl Seat {
     pub(super) const fn place(&self) -> &Place {
         match self {
             Self::Asked(guest) => &guest.place,
@@ -93,7 +92,7 @@ impl<M> Seat<M> {
     }
 }
 
-impl<M: Message> Peer<M> {
+impl Peer {
     /// Whether its events may be told: one that is over says its last words first.
     pub(super) fn tells(&self) -> bool {
         !(self.connection.is_closed() && self.place.entry.is_listed())
@@ -106,7 +105,7 @@ impl Place {
     }
 }
 
-impl<M: Message> Seats<M> {
+impl Seats {
     pub(super) fn new(config: &ServerConfig, mask: u32) -> Self {
         let &ServerConfig { max_sessions, half_open, half_open_per_address, .. } = config;
         let (most, graves) = (usize::from(max_sessions), GRAVES_EACH * usize::from(max_sessions));
@@ -124,18 +123,18 @@ impl<M: Message> Seats<M> {
         }
     }
 
-    pub(super) fn peer(&self, id: u32) -> Option<&Peer<M>> {
+    pub(super) fn peer(&self, id: u32) -> Option<&Peer> {
         let Seat::Session(peer) = self.table.get(id)? else { return None };
         Some(peer)
     }
 
-    pub(super) fn peer_mut(&mut self, id: u32) -> Option<&mut Peer<M>> {
+    pub(super) fn peer_mut(&mut self, id: u32) -> Option<&mut Peer> {
         let Seat::Session(peer) = self.table.get_mut(id)? else { return None };
         Some(peer)
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
-        let is_up = |seat: &Seat<M>| matches!(seat, Seat::Session(peer) if peer.half_open.is_none());
+        let is_up = |seat: &Seat| matches!(seat, Seat::Session(peer) if peer.half_open.is_none());
         self.table.iter().filter(move |(_, seat)| is_up(seat)).map(|(id, _)| id)
     }
 
@@ -159,7 +158,7 @@ impl<M: Message> Seats<M> {
     }
 
     /// The way in: a seat at an id that the table has given.
-    pub(super) fn enter(&mut self, id: u32, mut seat: Seat<M>) {
+    pub(super) fn enter(&mut self, id: u32, mut seat: Seat) {
         let place = seat.place_mut();
         self.by_attempt.insert(place.attempt, id);
         self.hosts.enter(place.host(), true);
@@ -178,7 +177,7 @@ impl<M: Message> Seats<M> {
     }
 
     /// Takes a seat out of everything but its id, which another may [enter](Self::enter) at.
-    pub(super) fn leave(&mut self, id: u32) -> Option<Seat<M>> {
+    pub(super) fn leave(&mut self, id: u32) -> Option<Seat> {
         let mut seat = self.table.lift(id)?;
         let place = seat.place_mut();
         self.agenda.leave(id, &mut place.entry);
@@ -199,7 +198,7 @@ impl<M: Message> Seats<M> {
     }
 
     /// The way out.
-    pub(super) fn free(&mut self, now: Time, id: u32) -> Option<Seat<M>> {
+    pub(super) fn free(&mut self, now: Time, id: u32) -> Option<Seat> {
         let seat = self.leave(id)?;
         self.give_back(now, id, seat.place().attempt);
         Some(seat)
@@ -221,7 +220,7 @@ impl<M: Message> Seats<M> {
 
     /// A session that is up goes to the application, which may send and read. It counts down itself what it takes; what it gives back is
     /// seen when it is counted anew, which is when it has been polled.
-    pub(super) fn lend(&mut self, id: u32) -> Option<&mut Connection<M>> {
+    pub(super) fn lend(&mut self, id: u32) -> Option<&mut Connection> {
         if self.lent.is_none_or(|(lent, _)| lent != id) {
             self.end_loan();
         }
@@ -246,9 +245,9 @@ impl<M: Message> Seats<M> {
     }
 }
 
-impl<M: Message> Server<M> {
+impl Server {
     /// A seat is given back whose time is out, or which others need; what it is of a session is returned.
-    pub(super) fn dismiss(&mut self, now: Time, id: u32) -> Option<Box<Peer<M>>> {
+    pub(super) fn dismiss(&mut self, now: Time, id: u32) -> Option<Box<Peer>> {
         let (peer, is_told) = match self.seats.free(now, id)? {
             Seat::Asked(guest) => {
                 self.count(now, guest.place.attempt.0, Refusal::Unanswered);

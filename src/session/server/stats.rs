@@ -1,7 +1,6 @@
 //! What a server counts.
 
 use super::Server;
-use crate::message::Message;
 use crate::session::HandshakeError;
 use crate::session::shape::Mismatch;
 use crate::session::token::TokenError;
@@ -129,7 +128,7 @@ impl Refusal {
     }
 }
 
-impl<M: Message> Server<M> {
+impl Server {
     pub(super) fn count(&mut self, now: Time, from: SocketAddr, refused: impl Into<Refused>) {
         let Refused { refusal, why } = refused.into();
         let counter = self.stats.rejected.counter(refusal);

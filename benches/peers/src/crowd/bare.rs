@@ -4,7 +4,7 @@ use super::Side;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use whitewater::Time;
-use whitewater::kcp::{Recovery, Config as Kcp, Conv, PeerEvent, PeerId, Peers, PeersConfig};
+use whitewater::kcp::{Config as Kcp, Conv, PeerEvent, PeerId, Peers, PeersConfig, Recovery};
 use whitewater::machine::Machine as _;
 use whitewater_sim::SimRng;
 

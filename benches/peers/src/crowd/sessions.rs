@@ -4,16 +4,19 @@ use super::Side;
 use super::bare::{address, index, random, time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use whitewater::Channel;
 use whitewater::machine::Machine as _;
 use whitewater::session::{
-    Blob, Cipher, Client, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, SessionConfig,
-    SessionId, Suite,
+    Cipher, Client, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, SessionConfig, SessionId,
+    Suite,
 };
 
 const SERVER: ([u8; 4], u16) = ([11, 0, 0, 1], 4000);
+/// That of a default session.
+pub(super) const CHANNEL: Channel = Channel::ordered(0);
 
 pub(super) struct Server {
-    sessions: Sessions<Blob>,
+    sessions: Sessions,
     ids: Vec<Option<SessionId>>,
     buf: Vec<u8>,
 }
@@ -40,7 +43,7 @@ impl Side for Server {
 
     fn send(&mut self, _: u32, index: usize, message: &[u8]) {
         let session = self.ids[index].and_then(|id| self.sessions.session_mut(id));
-        session.expect("it is up").send(0, message).expect("it has room");
+        session.expect("it is up").send(CHANNEL, message).expect("it has room");
     }
 
     fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
@@ -53,7 +56,6 @@ impl Side for Server {
     }
 
     fn recv(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut message = [0; 1500];
         while let Some((id, event)) = self.sessions.poll_event() {
             match event {
                 Event::Connected => {
@@ -62,8 +64,8 @@ impl Side for Server {
                 }
                 Event::Readable => {
                     let session = self.sessions.session_mut(id).expect("it is up");
-                    while let Ok(len) = session.recv(0, &mut message) {
-                        take(&message[..len]);
+                    while let Some(message) = session.recv(CHANNEL) {
+                        take(&message);
                     }
                 }
                 _ => panic!("{event:?}"),
@@ -76,7 +78,6 @@ pub(super) struct Clients {
     clients: Vec<Client>,
     /// When each of them is looked at, and those of each ms.
     due: Vec<u32>,
-    suite: Suite,
     agenda: BTreeMap<u32, Vec<usize>>,
     heard: Vec<usize>,
     buf: Vec<u8>,
@@ -103,7 +104,6 @@ impl Clients {
         Self {
             clients: (0..count).map(client).collect(),
             due: (0..count).map(start).collect(),
-            suite,
             agenda,
             heard: Vec::new(),
             buf: Vec::new(),
@@ -129,7 +129,7 @@ impl Side for Clients {
 
     fn send(&mut self, now: u32, index: usize, message: &[u8]) {
         let Some(session) = self.clients[index].connection_mut() else { return };
-        session.send(0, message).expect("it has room");
+        session.send(CHANNEL, message).expect("it has room");
         self.touch(now, index);
     }
 
@@ -156,15 +156,14 @@ impl Side for Clients {
     }
 
     fn recv(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut message = [0; 1500];
         for index in self.heard.drain(..) {
             let client = &mut self.clients[index];
             while let Some(event) = client.poll_event() {
                 assert!(!matches!(event, Event::Closed { .. }), "{event:?}");
             }
             let Some(session) = client.connection_mut() else { continue };
-            while let Ok(len) = session.recv(0, &mut message) {
-                take(&message[..len]);
+            while let Some(message) = session.recv(CHANNEL) {
+                take(&message);
             }
         }
     }

@@ -5,7 +5,7 @@
 use super::bare::{Bare, ByTime};
 use super::beat::Beat;
 use super::enet;
-use super::sessions::Clients;
+use super::sessions::{CHANNEL, Clients};
 use super::{Agenda, SIZE, START, Side, WARM, thread_time};
 use crate::ikcp::Ikcp;
 use crate::pipe::{CONV, Peer};
@@ -355,17 +355,16 @@ impl Host for Sessions {
         let Self { server, ids } = self;
         for index in sends {
             if let Some(id) = ids.get(*index) {
-                server.send(*id, 0, message).expect("room");
+                server.send(*id, CHANNEL, message).expect("room");
             }
         }
         server.pump().expect("a socket");
-        let mut buf = [0; 2048];
         while let Some((id, event)) = server.poll_event() {
             match event {
                 Event::Connected => ids.push(id),
                 Event::Readable => {
-                    while let Ok(len) = server.recv(id, 0, &mut buf) {
-                        take(&buf[..len]);
+                    while let Some(message) = server.recv(id, CHANNEL) {
+                        take(&message);
                     }
                 }
                 _ => panic!("{event:?}"),

@@ -6,6 +6,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::tokio as ours;
 use whitewater::session::{Cipher, ClientConfig, Pattern, ServerConfig, SessionConfig, Suite};
+use whitewater::{Channel, ChannelConfig};
 
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -14,10 +15,12 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 pub(super) const NAMES: [&str; 7] = ["bare", "session", "encrypted", "tokio_kcp", "quinn", "udp", "tcp"];
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// What a session has.
+const STREAM: Channel = Channel::stream(0);
 /// In segments, the same everywhere.
 pub(super) const WINDOW: u16 = 1024;
 
-/// The end that begins, and the other end. With `stream`, small writes share segments; otherwise each is a
+/// The end that begins, and the other end. With `stream`, small writes share segments of bare KCP; otherwise each is a
 /// message. For round trips, tokio_kcp flushes on each write and each datagram (`flush`); otherwise its timer
 /// flushes. Each is faster in its place.
 pub(super) async fn pair(name: &str, stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>) {
@@ -52,13 +55,14 @@ async fn bare(kcp: Config) -> (Box<dyn Stream>, Box<dyn Stream>) {
 async fn session(kcp: Config, suite: Suite) -> (Box<dyn Stream>, Box<dyn Stream>) {
     // Room for the windows at both ends.
     let (send_memory, receive_memory) = (4 << 20, 4 << 20);
-    let session = SessionConfig { lanes: vec![kcp], send_memory, receive_memory, ..SessionConfig::default() };
+    let channels = vec![ChannelConfig { kcp, ..STREAM.config() }];
+    let session = SessionConfig { channels, send_memory, receive_memory, ..SessionConfig::default() };
     let config = ServerConfig { suites: vec![suite], ..ServerConfig::insecure(session.clone()) };
-    let server = ours::Server::<whitewater::session::Blob>::bind(ANY, &config).expect("a port");
+    let server = ours::Server::bind(ANY, &config).expect("a port");
     let config = ClientConfig { suite, ..ClientConfig::insecure(session) };
     let (near, far) = tokio::join!(ours::Client::connect(server.local_addr(), &config), server.accept());
-    let near: ours::Session = near.expect("a server");
-    greet(near.lane(0), async { far.expect("a client").lane(0) }).await
+    let near = near.expect("a server");
+    greet(near.stream(STREAM), async { far.expect("a client").stream(STREAM) }).await
 }
 
 async fn theirs(stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>) {

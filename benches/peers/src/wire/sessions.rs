@@ -1,22 +1,18 @@
-//! Sessions: a lane of messages, a lane that is a stream, and a channel; each with a checksum and encrypted.
+//! Sessions: an ordered channel by KCP, the same in packets, and a stream; each with a checksum and encrypted.
 
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use whitewater::Time;
+use whitewater::channel::Carrier;
 use whitewater::kcp::Config;
 use whitewater::machine::Machine as _;
-use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{
-    Blob, Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId, Suite,
-};
+use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId, Suite};
+use whitewater::{Channel, ChannelConfig, Time};
 use whitewater_sim::SimRng;
 
 pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
     for (suite, name) in [(Suite::Checked, "checksum"), (Suite::TOKEN, "encrypted")] {
-        for (by, means) in
-            [(By::Lane, "lane, messages"), (By::Stream, "lane, stream"), (By::Channel, "channel")]
-        {
+        for (by, means) in [(By::Kcp, "by KCP"), (By::Stream, "stream"), (By::Packets, "in packets")] {
             row(&format!("session, {name}, {means}"), &|load| run(suite, by, load));
         }
     }
@@ -25,9 +21,15 @@ pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
 /// What carries the messages.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
-    Lane,
+    Kcp,
     Stream,
-    Channel,
+    Packets,
+}
+
+impl By {
+    const fn channel(self) -> Channel {
+        if matches!(self, Self::Stream) { Channel::stream(0) } else { Channel::ordered(0) }
+    }
 }
 
 /// One direction of the path.
@@ -66,17 +68,14 @@ struct Ends {
     ways: [Way; 2],
     wire: Wire,
     session: Option<SessionId>,
-    buf: Vec<u8>,
 }
 
 impl Ends {
     fn new(suite: Suite, by: By) -> Self {
-        let lane = Config { snd_wnd: 1024, rcv_wnd: 1024, snd_queue: 4096, stream: by == By::Stream, ..Config::default() };
-        let channel = ChannelConfig::reliable_ordered();
-        let channels = if by == By::Channel { vec![channel] } else { Vec::new() };
+        let kcp = Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::default() };
+        let carrier = if by == By::Packets { Carrier::Packets } else { Carrier::Kcp };
         let config = SessionConfig {
-            lanes: vec![lane],
-            channels,
+            channels: vec![ChannelConfig { kcp, carrier, ..by.channel().config() }],
             send_memory: 1 << 20,
             receive_memory: 1 << 20,
             ..SessionConfig::default()
@@ -87,15 +86,7 @@ impl Ends {
         let (server, mut client) =
             (Server::new(&server, random(1)).unwrap(), Client::new(&client, random(2)).unwrap());
         client.connect(Time::ZERO, &[there()]).unwrap();
-        Self {
-            now: 0,
-            server,
-            client,
-            ways: Default::default(),
-            wire: Wire::default(),
-            session: None,
-            buf: vec![0; 1 << 16],
-        }
+        Self { now: 0, server, client, ways: Default::default(), wire: Wire::default(), session: None }
     }
 
     fn time(&self) -> Time {
@@ -134,27 +125,16 @@ impl Ends {
     fn take(&mut self, by: By) -> u64 {
         let Some(connection) = self.session.and_then(|id| self.server.session_mut(id)) else { return 0 };
         let mut bytes = 0;
-        if by == By::Channel {
-            while connection.recv_message(0).is_some() {
-                bytes += MESSAGE as u64;
-            }
-        } else {
-            while let Ok(len) = connection.recv(0, &mut self.buf) {
-                bytes += len as u64;
-            }
+        while let Some(message) = connection.recv(by.channel()) {
+            bytes += message.len() as u64;
         }
         bytes
     }
 
     /// Sends a message. Returns whether there is room for more.
     fn send(&mut self, by: By) -> bool {
-        let now = self.time();
-        let Some(connection) = self.client.connection_mut() else { return false };
-        if by == By::Channel {
-            connection.send_message(0, now, Blob(vec![0x5a; MESSAGE])).is_ok()
-        } else {
-            connection.send(0, &[0x5a; MESSAGE]).is_ok_and(|taken| taken == MESSAGE)
-        }
+        let connection = self.client.connection_mut();
+        connection.is_some_and(|connection| connection.send(by.channel(), &[0x5a; MESSAGE]).is_ok())
     }
 }
 

@@ -4,33 +4,32 @@ use super::mode::{ChannelMode, EndMode};
 use crate::pair::NOWHERE;
 use crate::{IP_AND_UDP, KcpEnd, Peer};
 use thiserror::Error;
+use whitewater::channel::{self, Carrier, ChannelPeer, ChannelsConfig};
 use whitewater::kcp::{self, Conv};
-use whitewater::message::channel::{ChannelPeer, ChannelsConfig, Received};
-use whitewater::message::{self, BitsError, Message, Serialize, Stream};
 use whitewater::packet::PacketConfig;
-use whitewater::{ConfigError, Time};
+use whitewater::{Channel, ChannelConfig, ConfigError, Time};
 
 /// One end of a flow, and what it has sent.
 #[derive(Debug)]
 pub(super) struct FlowEnd {
     kind: Kind,
     pub(super) datagrams: u64,
-    /// Including [`IP_AND_UDP`] for each datagram.
+    /// With [`IP_AND_UDP`] for each datagram.
     pub(super) wire_bytes: u64,
 }
 
 #[derive(Debug)]
 enum Kind {
     Kcp(Box<KcpEnd>),
-    Channel(Box<ChannelPeer<Payload>>),
+    Channel(Box<ChannelPeer>),
 }
 
 impl Kind {
     fn new(conv: Conv, mode: &EndMode, beat: Time) -> Result<Self, ConfigError> {
         if let Some(ChannelMode { channel, spacing }) = mode.channel {
+            let channel = ChannelConfig { carrier: Carrier::Packets, ..channel };
             let channels = ChannelsConfig { channels: vec![channel], ..ChannelsConfig::default() };
-            // A group finds the end by the first four bytes, which are little-endian in packets as in
-            // segments.
+            // The first four bytes of a packet are little-endian as those of a segment: the group finds the end by them.
             let packets = PacketConfig { protocol_id: conv.0, keepalive: None, ..PacketConfig::default() };
             return Ok(Self::Channel(Box::new(ChannelPeer::new(NOWHERE, &channels, &packets, spacing)?)));
         }
@@ -38,20 +37,20 @@ impl Kind {
     }
 }
 
-/// Why an end refused a message.
+/// Why an end took no message.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum EndError {
-    /// A control block refused it.
+    /// A control block did not.
     #[error(transparent)]
     Kcp(#[from] kcp::SendError),
-    /// A channel refused it.
+    /// A channel did not.
     #[error(transparent)]
-    Channel(#[from] message::ChannelSendError),
+    Channel(#[from] channel::SendError),
 }
 
 impl FlowEnd {
-    /// One end of conversation `conv`, which first flushes at `beat` if it flushes at intervals.
+    /// An end of conversation `conv`, whose first beat, if it has one, is at `beat`.
     pub(super) fn new(conv: Conv, mode: &EndMode, beat: Time) -> Result<Self, ConfigError> {
         Ok(Self { kind: Kind::new(conv, mode, beat)?, datagrams: 0, wire_bytes: 0 })
     }
@@ -59,18 +58,19 @@ impl FlowEnd {
     pub(super) fn send(&mut self, now: Time, message: &[u8]) -> Result<(), EndError> {
         match &mut self.kind {
             Kind::Kcp(end) => end.send(now, message).map(drop)?,
-            Kind::Channel(end) => end.channels_mut().send(0, now, Payload(message.to_vec())).map(drop)?,
+            Kind::Channel(end) => end.channels_mut().send(now, MESSAGES, message).map(drop)?,
         }
         Ok(())
     }
 
-    /// Replaces the content of `message` by the next message. Returns `false` if there is none.
+    /// Writes the next message to `message`, in place of what is there; `false`: there is none.
     pub(super) fn recv(&mut self, message: &mut Vec<u8>) -> bool {
         match &mut self.kind {
             Kind::Kcp(end) => end.recv(message),
-            Kind::Channel(end) => match end.channels_mut().recv(0) {
-                Some(Received::Message(Payload(bytes)) | Received::Block(bytes)) => {
-                    *message = bytes;
+            Kind::Channel(end) => match end.channels_mut().recv(MESSAGES) {
+                Some(bytes) => {
+                    message.clear();
+                    message.extend_from_slice(&bytes);
                     true
                 }
                 None => false,
@@ -78,11 +78,11 @@ impl FlowEnd {
         }
     }
 
-    /// Segments or messages that were resent.
+    /// Segments or messages sent again.
     pub(super) fn resends(&self) -> u64 {
         match &self.kind {
             Kind::Kcp(end) => end.resends(),
-            Kind::Channel(end) => end.channels().stats(0).resends,
+            Kind::Channel(end) => end.channels().stats(MESSAGES).resends,
         }
     }
 
@@ -124,27 +124,5 @@ impl Peer for FlowEnd {
     }
 }
 
-/// A message of a flow: bytes.
-#[derive(Debug)]
-pub(super) struct Payload(Vec<u8>);
-
-impl Serialize for Payload {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.byte_vec(&mut self.0, PAYLOAD_MAX)
-    }
-}
-
-impl Message for Payload {
-    const KINDS: u32 = 1;
-
-    fn kind(&self) -> u32 {
-        0
-    }
-
-    fn blank(_: u32) -> Option<Self> {
-        Some(Self(Vec::new()))
-    }
-}
-
-/// Most bytes of a message: more than a packet carries.
-const PAYLOAD_MAX: usize = 2047;
+/// The channel of a flow.
+const MESSAGES: Channel = Channel::ordered(0);

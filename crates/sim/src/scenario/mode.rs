@@ -2,8 +2,8 @@
 
 use crate::Drive;
 use std::time::Duration;
+use whitewater::ChannelConfig;
 use whitewater::kcp::{Config, Congestion, Modern, Recovery};
-use whitewater::message::channel::ChannelConfig;
 
 /// How the two ends of a session are configured and driven, with a name for tables.
 ///

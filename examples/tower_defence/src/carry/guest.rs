@@ -2,9 +2,8 @@
 
 use super::CHANNEL;
 use crate::client::{Client, Path};
-use crate::wire::{Message, PACKET_MAX};
+use crate::wire::PACKET_MAX;
 use whitewater::Time;
-use whitewater::message::channel::Received;
 use whitewater::session::Connection;
 
 /// A client of the game behind a session.
@@ -17,16 +16,14 @@ pub struct Guest {
 
 impl Guest {
     /// Takes what can be read.
-    pub fn read(&mut self, connection: &mut Connection<Message>, now: Time) {
+    pub fn read(&mut self, connection: &mut Connection, now: Time) {
         self.measure(connection, now);
         let mut packet = [0; 1200];
-        while let Ok(len) = connection.recv_datagram(&mut packet) {
+        while let Ok(len) = connection.recv_datagram_into(&mut packet) {
             let _ = self.game.receive(now, packet.get(..len).unwrap_or_default()); // asked for anew if need be
         }
-        while let Some(received) = connection.recv_message(CHANNEL) {
-            if let Received::Message(message) = received {
-                self.game.take(message);
-            }
+        while let Some(message) = connection.recv(CHANNEL) {
+            self.game.take(message);
         }
         while let Some(datagram) = connection.pop_delivered() {
             self.game.delivered(datagram.0);
@@ -34,7 +31,7 @@ impl Guest {
     }
 
     /// Does what is due, and sends what comes of it.
-    pub fn advance(&mut self, connection: &mut Connection<Message>, now: Time) {
+    pub fn advance(&mut self, connection: &mut Connection, now: Time) {
         self.measure(connection, now);
         self.game.advance(now);
         if self.game.packet(&mut self.packet)
@@ -42,14 +39,15 @@ impl Guest {
         {
             self.game.sent(datagram.0);
         }
-        while connection.channels().is_some_and(|channels| channels.has_room(CHANNEL))
-            && let Some(message) = self.game.pop_message()
-        {
-            let _ = connection.send_message(CHANNEL, now, message); // there is room, or it is over
+        while let Some(message) = self.game.next_message() {
+            if connection.send(CHANNEL, message).is_err_and(|error| error.is_full()) {
+                break;
+            }
+            self.game.pop_message(); // it is on its way, or it is over
         }
     }
 
-    fn measure(&mut self, connection: &Connection<Message>, now: Time) {
+    fn measure(&mut self, connection: &Connection, now: Time) {
         let stats = connection.stats();
         let path = Path {
             rtt: stats.rtt,

@@ -2,10 +2,9 @@
 
 use super::CHANNEL;
 use crate::server::{PeerId, Server};
-use crate::wire::{Message, PACKET_MAX};
+use crate::wire::PACKET_MAX;
 use std::collections::BTreeMap;
 use whitewater::Time;
-use whitewater::message::channel::Received;
 use whitewater::session::{self, Event, SessionId};
 
 /// A game behind the sessions of a server.
@@ -25,13 +24,7 @@ impl Host {
     }
 
     /// Takes an event of a session, and what can be read of it.
-    pub fn on_event(
-        &mut self,
-        sessions: &mut session::Server<Message>,
-        now: Time,
-        id: SessionId,
-        event: Event,
-    ) {
+    pub fn on_event(&mut self, sessions: &mut session::Server, now: Time, id: SessionId, event: Event) {
         match event {
             Event::Connected => self.welcome(sessions, now, id),
             Event::Readable => self.read(sessions, id),
@@ -45,7 +38,7 @@ impl Host {
     }
 
     /// A tick, and what everybody is told of it.
-    pub fn tick(&mut self, sessions: &mut session::Server<Message>, now: Time) {
+    pub fn tick(&mut self, sessions: &mut session::Server) {
         for (id, peer) in &self.peers {
             if let Some(connection) = sessions.session_mut(*id) {
                 while let Some(datagram) = connection.pop_delivered() {
@@ -62,15 +55,16 @@ impl Host {
             {
                 self.game.sent(*peer, datagram.0);
             }
-            while connection.channels().is_some_and(|channels| channels.has_room(CHANNEL))
-                && let Some(message) = self.game.pop_message(*peer)
-            {
-                let _ = connection.send_message(CHANNEL, now, message); // there is room, or it is over
+            while let Some(message) = self.game.next_message(*peer) {
+                if connection.send(CHANNEL, message).is_err_and(|error| error.is_full()) {
+                    break;
+                }
+                self.game.pop_message(*peer); // it is on its way, or it is over
             }
         }
     }
 
-    fn welcome(&mut self, sessions: &mut session::Server<Message>, now: Time, id: SessionId) {
+    fn welcome(&mut self, sessions: &mut session::Server, now: Time, id: SessionId) {
         let Some(connection) = sessions.session(id) else { return };
         match self.game.connect(connection.user()) {
             Ok(peer) => drop(self.peers.insert(id, peer)),
@@ -85,16 +79,14 @@ impl Host {
         }
     }
 
-    fn read(&mut self, sessions: &mut session::Server<Message>, id: SessionId) {
+    fn read(&mut self, sessions: &mut session::Server, id: SessionId) {
         let (Some(peer), Some(connection)) = (self.peers.get(&id), sessions.session_mut(id)) else { return };
         let mut packet = [0; PACKET_MAX];
-        while let Ok(len) = connection.recv_datagram(&mut packet) {
+        while let Ok(len) = connection.recv_datagram_into(&mut packet) {
             self.game.receive(*peer, packet.get(..len).unwrap_or_default());
         }
-        while let Some(received) = connection.recv_message(CHANNEL) {
-            if let Received::Message(message) = received {
-                self.game.take(*peer, message);
-            }
+        while let Some(message) = connection.recv(CHANNEL) {
+            self.game.take(*peer, message);
         }
     }
 }

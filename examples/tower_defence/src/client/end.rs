@@ -158,12 +158,18 @@ impl Client {
         let word = self.prediction.as_ref().map_or(0, |prediction| prediction.confirmed().tick);
         let mut packet = self.held.packet(word);
         packet.is_lost = std::mem::take(&mut self.is_lost);
-        wire::pack(&mut packet, bytes).is_ok()
+        wire::pack(&packet, bytes).is_ok()
     }
 
     /// Notes in which datagram the last packet has left.
     pub fn sent(&mut self, datagram: u64) {
         self.held.sent(datagram);
+    }
+
+    /// The next message for the reliable channel.
+    #[must_use]
+    pub fn next_message(&self) -> Option<&Message> {
+        self.outbox.front()
     }
 
     /// Takes the next message for the reliable channel.

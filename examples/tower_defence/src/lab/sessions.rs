@@ -4,7 +4,7 @@ use super::{ClientEnd, ServerEnd};
 use crate::carry::{Guest, Host, session};
 use crate::client::Client;
 use crate::server::Server;
-use crate::wire::{Hello, Message};
+use crate::wire::Hello;
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::machine::Machine as _;
@@ -12,7 +12,7 @@ use whitewater::session::{self, ClientConfig, ClientState, Event, ServerConfig};
 use whitewater_sim::SimRng;
 
 pub(super) struct ServerOf {
-    sessions: session::Server<Message>,
+    sessions: session::Server,
     host: Host,
 }
 
@@ -55,8 +55,8 @@ impl ServerEnd for ServerOf {
         self.drain(now);
     }
 
-    fn tick(&mut self, now: Time) {
-        self.host.tick(&mut self.sessions, now);
+    fn tick(&mut self, _: Time) {
+        self.host.tick(&mut self.sessions);
     }
 
     fn pop(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<usize> {
@@ -71,7 +71,7 @@ impl ServerEnd for ServerOf {
 }
 
 pub(super) struct ClientOf {
-    session: session::Client<Message>,
+    session: session::Client,
     guest: Guest,
 }
 

@@ -8,8 +8,6 @@ use crate::wire::{self, Hello};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::message::Message as _;
-use whitewater::message::{Read, Serialize, Stream};
 
 /// One end of a stream of packets.
 pub(super) trait Pipe {
@@ -89,8 +87,8 @@ impl<P: Pipe> ServerEnd for ServerOf<P> {
                 self.game.sent(*peer, tick);
                 self.game.delivered(*peer, tick);
             }
-            while let Some(mut message) = self.game.pop_message(*peer) {
-                end.send_message(&mut message);
+            while let Some(message) = self.game.pop_message(*peer) {
+                end.send_message(&message);
             }
             end.pipe.flush(now);
         }
@@ -159,8 +157,8 @@ impl<P: Pipe> ClientEnd for ClientOf<P> {
             self.game.sent(tick);
             self.game.delivered(tick); // for certain, if late
         }
-        while let Some(mut message) = self.game.pop_message() {
-            self.end.send_message(&mut message);
+        while let Some(message) = self.game.pop_message() {
+            self.end.send_message(&message);
         }
         self.end.pipe.flush(now);
     }
@@ -208,9 +206,9 @@ impl<P: Pipe> End<P> {
         self.pipe.send(&self.buf)
     }
 
-    fn send_message(&mut self, message: &mut wire::Message) {
+    fn send_message(&mut self, message: &wire::Message) {
         let mut bytes = Vec::new();
-        if wire::pack(&mut Tagged(message), &mut bytes).is_ok() {
+        if wire::pack(message, &mut bytes).is_ok() {
             self.buf.clear();
             self.buf.push(MESSAGE);
             self.buf.extend_from_slice(&bytes);
@@ -226,21 +224,7 @@ impl<P: Pipe> End<P> {
         if *kind == STATE {
             return Some(Packet::State(bytes.to_vec()));
         }
-        let (mut stream, mut number) = (Read::new(bytes), 0);
-        stream.bits(&mut number, 8).ok()?;
-        let mut message = wire::Message::blank(number)?;
-        message.serialize(&mut stream).ok()?;
-        Some(Packet::Message(message))
-    }
-}
-
-/// A message after its kind.
-struct Tagged<'a>(&'a mut wire::Message);
-
-impl Serialize for Tagged<'_> {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), whitewater::message::BitsError> {
-        stream.bits(&mut self.0.kind(), 8)?;
-        self.0.serialize(stream)
+        wire::unpack(bytes).ok().map(Packet::Message)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::carry::{Host, session};
 use crate::client::Game;
 use crate::server::Server;
 use crate::sim::rules::HZ;
-use crate::wire::{Hello, Message, Wish};
+use crate::wire::{Hello, Wish};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use whitewater::session::ServerConfig;
 /// A server, and bots that play at it.
 #[derive(Debug)]
 pub struct Hosting {
-    server: net::Server<Message>,
+    server: net::Server,
     host: Host,
     bots: Vec<Remote>,
     next: Instant,
@@ -63,7 +63,7 @@ impl Hosting {
         }
         let late = self.next.elapsed();
         if !late.is_zero() {
-            self.host.tick(self.server.sessions_mut(), now);
+            self.host.tick(self.server.sessions_mut());
             self.server.flush();
             // After a pause of the machine the game goes on, it does not catch up.
             self.next += if late > 8 * TICK { late } else { TICK };

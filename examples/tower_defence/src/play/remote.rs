@@ -4,7 +4,7 @@ use super::Key;
 use crate::bots::Bot;
 use crate::carry::{Guest, session};
 use crate::client::{Client, Command, Game, View};
-use crate::wire::{Hello, Message, shown};
+use crate::wire::{Hello, shown};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use whitewater::session::{ClientConfig, CloseReason, Event};
 pub struct Remote {
     server: SocketAddr,
     config: ClientConfig,
-    session: net::Client<Message>,
+    session: net::Client,
     guest: Guest,
     bot: Option<Bot>,
     /// When it may connect again.

@@ -244,6 +244,12 @@ impl Server {
         }
     }
 
+    /// The next message for a peer's reliable channel.
+    #[must_use]
+    pub fn next_message(&self, id: PeerId) -> Option<&Message> {
+        self.peers.get(&id)?.outbox.front()
+    }
+
     /// Takes the next message for a peer's reliable channel.
     pub fn pop_message(&mut self, id: PeerId) -> Option<Message> {
         self.peers.get_mut(&id)?.outbox.pop_front()

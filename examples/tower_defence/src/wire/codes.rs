@@ -1,102 +1,103 @@
 //! The small types that packets are made of.
 
+use super::fields::Fields;
 use crate::sim::rules::{BOARD_MAX, MONEY_MAX, PLAYERS, TURRETS};
 use crate::sim::{
     At, Board, Bonus, Colour, Event, EventKind, Improvements, Keys, Kind, Order, PlayerId, Role, TurretId,
 };
-use whitewater::message::{BitsError, Stream};
+use whitewater::message::BitsError;
 
 /// One of a few, by its number.
-fn code<S: Stream, T>(
-    stream: &mut S,
+fn code<F: Fields, T>(
+    fields: &mut F,
     value: &mut T,
     code: impl Fn(&T) -> u8,
     of: impl Fn(u8) -> Option<T>,
     last: u8,
 ) -> Result<(), BitsError> {
     let mut number = code(value);
-    stream.int(&mut number, 0..=last)?;
+    fields.int(&mut number, 0..=last)?;
     *value = of(number).ok_or(BitsError::Bounds)?;
     Ok(())
 }
 
-pub(super) fn colour<S: Stream>(stream: &mut S, value: &mut Colour) -> Result<(), BitsError> {
-    code(stream, value, |colour| colour.code(), Colour::of, 2)
+pub(super) fn colour<F: Fields>(fields: &mut F, value: &mut Colour) -> Result<(), BitsError> {
+    code(fields, value, |colour| colour.code(), Colour::of, 2)
 }
 
-pub(super) fn kind<S: Stream>(stream: &mut S, value: &mut Kind) -> Result<(), BitsError> {
-    code(stream, value, |kind| kind.code(), Kind::of, 2)
+pub(super) fn kind<F: Fields>(fields: &mut F, value: &mut Kind) -> Result<(), BitsError> {
+    code(fields, value, |kind| kind.code(), Kind::of, 2)
 }
 
-pub(super) fn bonus<S: Stream>(stream: &mut S, value: &mut Bonus) -> Result<(), BitsError> {
-    code(stream, value, |bonus| bonus.code(), Bonus::of, 3)
+pub(super) fn bonus<F: Fields>(fields: &mut F, value: &mut Bonus) -> Result<(), BitsError> {
+    code(fields, value, |bonus| bonus.code(), Bonus::of, 3)
 }
 
-pub(super) fn role<S: Stream>(stream: &mut S, value: &mut Role) -> Result<(), BitsError> {
+pub(super) fn role<F: Fields>(fields: &mut F, value: &mut Role) -> Result<(), BitsError> {
     let mut is_runner = *value == Role::Runner;
-    stream.bool(&mut is_runner)?;
+    fields.bool(&mut is_runner)?;
     *value = if is_runner { Role::Runner } else { Role::Builder };
     Ok(())
 }
 
-pub(super) fn keys<S: Stream>(stream: &mut S, value: &mut Keys) -> Result<(), BitsError> {
+pub(super) fn keys<F: Fields>(fields: &mut F, value: &mut Keys) -> Result<(), BitsError> {
     let mut bits = value.bits();
-    stream.int(&mut bits, 0..=15)?;
+    fields.int(&mut bits, 0..=15)?;
     *value = Keys::from_bits(bits);
     Ok(())
 }
 
-pub(super) fn player<S: Stream>(stream: &mut S, value: &mut PlayerId) -> Result<(), BitsError> {
-    stream.int(&mut value.0, 0..=PLAYERS - 1)
+pub(super) fn player<F: Fields>(fields: &mut F, value: &mut PlayerId) -> Result<(), BitsError> {
+    fields.int(&mut value.0, 0..=PLAYERS - 1)
 }
 
-pub(super) fn turret<S: Stream>(stream: &mut S, value: &mut TurretId) -> Result<(), BitsError> {
-    stream.int(&mut value.0, 0..=TURRETS - 1)
+pub(super) fn turret<F: Fields>(fields: &mut F, value: &mut TurretId) -> Result<(), BitsError> {
+    fields.int(&mut value.0, 0..=TURRETS - 1)
 }
 
 /// A cell of any board.
-pub(super) fn any_at<S: Stream>(stream: &mut S, at: &mut At) -> Result<(), BitsError> {
-    stream.int(&mut at.x, 0..=BOARD_MAX.0 - 1)?;
-    stream.int(&mut at.y, 0..=BOARD_MAX.1 - 1)
+pub(super) fn any_at<F: Fields>(fields: &mut F, at: &mut At) -> Result<(), BitsError> {
+    fields.int(&mut at.x, 0..=BOARD_MAX.0 - 1)?;
+    fields.int(&mut at.y, 0..=BOARD_MAX.1 - 1)
 }
 
 /// A cell of this one.
-pub(super) fn at<S: Stream>(stream: &mut S, at: &mut At, board: &Board) -> Result<(), BitsError> {
-    stream.int(&mut at.x, 0..=board.width() - 1)?;
-    stream.int(&mut at.y, 0..=board.height() - 1)
+pub(super) fn at<F: Fields>(fields: &mut F, at: &mut At, board: &Board) -> Result<(), BitsError> {
+    fields.int(&mut at.x, 0..=board.width() - 1)?;
+    fields.int(&mut at.y, 0..=board.height() - 1)
 }
 
 /// A tick: few bits when it is near `now`, or zero.
-pub(super) fn moment<S: Stream>(stream: &mut S, value: &mut u32, now: u32) -> Result<(), BitsError> {
-    if !differs(*value != 0, stream)? {
+pub(super) fn moment<F: Fields>(fields: &mut F, value: &mut u32, now: u32) -> Result<(), BitsError> {
+    if !differs(*value != 0, fields)? {
         *value = 0;
         return Ok(());
     }
     let near = -64..=959_i64;
-    let mut distance = if S::READS { 0 } else { i64::from(*value) - i64::from(now) };
-    if differs(!near.contains(&distance), stream)? {
-        return stream.int(value, 1..=MOMENT_MAX);
+    let mut distance = if F::READS { 0 } else { i64::from(*value) - i64::from(now) };
+    if differs(!near.contains(&distance), fields)? {
+        return fields.int(value, 1..=MOMENT_MAX);
     }
-    stream.int(&mut distance, near)?;
+    fields.int(&mut distance, near)?;
     *value = u32::try_from(i64::from(now) + distance).map_err(|_| BitsError::Bounds)?;
     Ok(())
 }
 
 /// A bit that says whether something differs, and so follows.
-pub(super) fn differs<S: Stream>(mut differs: bool, stream: &mut S) -> Result<bool, BitsError> {
-    stream.bool(&mut differs)?;
+pub(super) fn differs<F: Fields>(mut differs: bool, fields: &mut F) -> Result<bool, BitsError> {
+    fields.bool(&mut differs)?;
     Ok(differs)
 }
 
-pub(super) fn order<S: Stream>(stream: &mut S, value: &mut Order) -> Result<(), BitsError> {
+pub(super) fn order<F: Fields>(fields: &mut F, value: &mut Order) -> Result<(), BitsError> {
     let mut which = match value {
         Order::Place { .. } => 0,
         Order::Upgrade { .. } => 1,
         Order::Buy { .. } => 2,
         Order::Improve(_) => 3,
     };
-    stream.int(&mut which, 0..=3_u8)?;
-    if S::READS {
+    fields.int(&mut which, 0..=3_u8)?;
+    if F::READS {
         *value = match which {
             0 => Order::Place { at: At::default(), colour: Colour::default(), kind: Kind::default() },
             1 => Order::Upgrade { turret: TurretId::default() },
@@ -106,28 +107,28 @@ pub(super) fn order<S: Stream>(stream: &mut S, value: &mut Order) -> Result<(), 
     }
     match value {
         Order::Place { at, colour: of, kind: what } => {
-            any_at(stream, at)?;
-            colour(stream, of)?;
-            kind(stream, what)
+            any_at(fields, at)?;
+            colour(fields, of)?;
+            kind(fields, what)
         }
-        Order::Upgrade { turret: id } => turret(stream, id),
-        Order::Buy { bonus: which } => bonus(stream, which),
+        Order::Upgrade { turret: id } => turret(fields, id),
+        Order::Buy { bonus: which } => bonus(fields, which),
         Order::Improve(improvements) => {
             let mut bits = improvements.bits();
-            stream.int(&mut bits, 0..=63)?;
+            fields.int(&mut bits, 0..=63)?;
             *improvements = Improvements::from_bits(bits);
             Ok(())
         }
     }
 }
 
-pub(super) fn event<S: Stream>(stream: &mut S, value: &mut Event) -> Result<(), BitsError> {
-    stream.int(&mut value.tick, 0..=MOMENT_MAX)?;
-    code(stream, &mut value.kind, |kind| kind.code(), EventKind::of, 13)?;
-    stream.bool(&mut value.running)?;
-    stream.int(&mut value.money, 0..=MONEY_MAX)?;
-    player(stream, &mut value.id)?;
-    stream.int(&mut value.data, 0..=DATA_MAX)
+pub(super) fn event<F: Fields>(fields: &mut F, value: &mut Event) -> Result<(), BitsError> {
+    fields.int(&mut value.tick, 0..=MOMENT_MAX)?;
+    code(fields, &mut value.kind, |kind| kind.code(), EventKind::of, 13)?;
+    fields.bool(&mut value.running)?;
+    fields.int(&mut value.money, 0..=MONEY_MAX)?;
+    player(fields, &mut value.id)?;
+    fields.int(&mut value.data, 0..=DATA_MAX)
 }
 
 /// Later than any tick that there can be, so that sums of ticks do not overflow.

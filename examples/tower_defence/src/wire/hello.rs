@@ -1,7 +1,8 @@
 //! What a client says of itself in the handshake.
 
+use super::fields::{Fields, message};
 use super::{pack, unpack};
-use whitewater::message::{BitsError, Serialize, Stream};
+use whitewater::message::BitsError;
 
 /// Who comes, and as what.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -37,7 +38,7 @@ impl Hello {
     /// The name is too long.
     pub fn encode(&self) -> Result<Vec<u8>, BitsError> {
         let mut bytes = Vec::new();
-        pack(&mut self.clone(), &mut bytes)?;
+        pack(self, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -51,18 +52,20 @@ impl Hello {
     }
 }
 
-impl Serialize for Hello {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+message!(Hello, "hello of the tower defence", Self::default());
+
+impl Hello {
+    fn pass<F: Fields>(&mut self, fields: &mut F) -> Result<(), BitsError> {
         let mut wish = self.wish as u8;
-        stream.int(&mut wish, 0..=3)?;
+        fields.int(&mut wish, 0..=3)?;
         self.wish = match wish {
             0 => Wish::Any,
             1 => Wish::Build,
             2 => Wish::Run,
             _ => Wish::Watch,
         };
-        stream.u64(&mut self.ticket)?;
-        stream.string(&mut self.name, NAME_MAX)
+        fields.u64(&mut self.ticket)?;
+        fields.string(&mut self.name, NAME_MAX)
     }
 }
 

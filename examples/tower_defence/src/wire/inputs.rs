@@ -1,9 +1,10 @@
 //! What a player of role B holds: 4 bits a tick.
 
 use super::codes::{differs, keys};
+use super::fields::{Fields, message};
 use super::snapshot::TICK_MAX;
 use crate::sim::Keys;
-use whitewater::message::{BitsError, Serialize, Stream};
+use whitewater::message::BitsError;
 
 /// The inputs of some ticks in a row: all that are not known to have arrived.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -23,16 +24,18 @@ impl Inputs {
     }
 }
 
-impl Serialize for Inputs {
+message!(Inputs, "inputs of the tower defence", Self::default());
+
+impl Inputs {
     /// 37 bits, and one for a tick like the one before or five for another.
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.bool(&mut self.is_lost)?;
-        stream.int(&mut self.first, 0..=TICK_MAX)?;
+    fn pass<F: Fields>(&mut self, fields: &mut F) -> Result<(), BitsError> {
+        fields.bool(&mut self.is_lost)?;
+        fields.int(&mut self.first, 0..=TICK_MAX)?;
         let mut before = Keys::default();
-        stream.vec(&mut self.keys, INPUTS_MAX, |stream, held| {
+        fields.list(&mut self.keys, INPUTS_MAX, |fields, held| {
             // Keys are held for a while: most ticks are as the one before.
-            if differs(*held != before, stream)? {
-                keys(stream, held)?;
+            if differs(*held != before, fields)? {
+                keys(fields, held)?;
                 if *held == before {
                     return Err(BitsError::Bounds); // there is a shorter way to say that
                 }

@@ -1,9 +1,10 @@
-//! What goes by the reliable channel: a closed set.
+//! What goes by the reliable channel.
 
 use super::codes::{event, order, player, role};
+use super::fields::{Fields, message};
 use super::hello::NAME_MAX;
 use crate::sim::{Event, Improvements, Order, PlayerId, Role};
-use whitewater::message::{BitsError, Message as Kinds, Serialize, Stream};
+use whitewater::message::BitsError;
 
 /// What goes by the reliable channel: each once, in order.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -37,48 +38,48 @@ pub enum Message {
     },
 }
 
-impl Serialize for Message {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        match self {
-            Self::Order { number, order: what } => {
-                stream.int(number, 0..=u16::MAX)?;
-                order(stream, what)
-            }
-            Self::Chat { from, text } => {
-                stream.option(from, player)?;
-                stream.string(text, CHAT_MAX)
-            }
-            Self::Event(what) => event(stream, what),
-            Self::Player { player: who, role: what, is_here, name } => {
-                player(stream, who)?;
-                role(stream, what)?;
-                stream.bool(is_here)?;
-                stream.string(name, NAME_MAX)
-            }
-        }
-    }
-}
+message!(Message, "messages of the tower defence", Self::Event(Event::default()));
 
-impl Kinds for Message {
-    const KINDS: u32 = 4;
-
-    fn kind(&self) -> u32 {
-        match self {
+impl Message {
+    /// What kind it is, then its fields.
+    fn pass<F: Fields>(&mut self, fields: &mut F) -> Result<(), BitsError> {
+        let mut kind = match self {
             Self::Order { .. } => 0,
             Self::Chat { .. } => 1,
             Self::Event(_) => 2,
             Self::Player { .. } => 3,
+        };
+        fields.int(&mut kind, 0..=3_u8)?;
+        if F::READS {
+            *self = Self::blank(kind);
+        }
+        match self {
+            Self::Order { number, order: what } => {
+                fields.int(number, 0..=u16::MAX)?;
+                order(fields, what)
+            }
+            Self::Chat { from, text } => {
+                fields.option(from, player)?;
+                fields.string(text, CHAT_MAX)
+            }
+            Self::Event(what) => event(fields, what),
+            Self::Player { player: who, role: what, is_here, name } => {
+                player(fields, who)?;
+                role(fields, what)?;
+                fields.bool(is_here)?;
+                fields.string(name, NAME_MAX)
+            }
         }
     }
 
-    fn blank(kind: u32) -> Option<Self> {
+    /// One of this kind, to be read into.
+    fn blank(kind: u8) -> Self {
         let (player, role, name) = (PlayerId(0), Role::Builder, String::new());
         match kind {
-            0 => Some(Self::Order { number: 0, order: Order::Improve(Improvements::default()) }),
-            1 => Some(Self::Chat { from: None, text: name }),
-            2 => Some(Self::Event(Event::default())),
-            3 => Some(Self::Player { player, role, is_here: false, name }),
-            _ => None,
+            0 => Self::Order { number: 0, order: Order::Improve(Improvements::default()) },
+            1 => Self::Chat { from: None, text: name },
+            2 => Self::Event(Event::default()),
+            _ => Self::Player { player, role, is_here: false, name },
         }
     }
 }

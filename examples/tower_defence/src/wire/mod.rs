@@ -1,4 +1,4 @@
-//! Every packet of the game, as bits. One function a type writes, reads and measures, so the ends cannot disagree; what is read may
+//! Every packet of the game, as bits. One function a type writes and reads, so the ends cannot disagree; what is read may
 //! come from anyone, and what is out of its bounds is an error that changes nothing.
 //!
 //! | what | from, to | way | why |
@@ -11,6 +11,7 @@
 //! | [`Message::Event`], [`Message::Player`] | server, client | reliable channel | the same |
 
 mod codes;
+mod fields;
 mod hello;
 pub mod hostile;
 mod inputs;
@@ -26,22 +27,22 @@ pub use message::{CHAT_MAX, Message};
 pub use snapshot::{AGE_MAX, Head, ReadError, Snapshot, TICK_MAX, full_len, read, write};
 pub use text::{is_shown, shown};
 
-use whitewater::message::{BitsError, Read, Serialize, Write};
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter};
 
 /// Most bytes of a packet: what an unreliable datagram of a session holds at least.
 pub const PACKET_MAX: usize = 1150;
 
-/// Writes a value behind each other into `bytes`, which are emptied before.
+/// Writes a value into `bytes`, which are emptied before.
 ///
 /// # Errors
 ///
 /// It does not fit into [`PACKET_MAX`], or a value is out of its bounds.
-pub fn pack(value: &mut impl Serialize, bytes: &mut Vec<u8>) -> Result<(), BitsError> {
-    bytes.resize(PACKET_MAX, 0);
-    let mut stream = Write::new(bytes);
-    let written = value.serialize(&mut stream).map(|()| stream.finish());
-    bytes.truncate(written.as_ref().copied().unwrap_or_default());
-    written.map(drop)
+pub fn pack(value: &impl whitewater::Message, bytes: &mut Vec<u8>) -> Result<(), BitsError> {
+    let mut to = BitWriter::with_limit(std::mem::take(bytes), 8 * PACKET_MAX);
+    value.pack(&mut to)?;
+    *bytes = to.finish();
+    Ok(())
 }
 
 /// Reads a value, and nothing must be left.
@@ -49,9 +50,9 @@ pub fn pack(value: &mut impl Serialize, bytes: &mut Vec<u8>) -> Result<(), BitsE
 /// # Errors
 ///
 /// The bytes are none of this type.
-pub fn unpack<T: Serialize + Default>(bytes: &[u8]) -> Result<T, BitsError> {
-    let (mut value, mut stream) = (T::default(), Read::new(bytes));
-    value.serialize(&mut stream)?;
-    stream.finish()?;
+pub fn unpack<T: whitewater::Message>(bytes: &[u8]) -> Result<T, BitsError> {
+    let mut from = BitReader::new(bytes);
+    let value = T::unpack(&mut from)?;
+    from.finish()?;
     Ok(value)
 }

@@ -1,75 +1,76 @@
 //! Each enemy, by what has changed: alive or dead, position, velocity, colours, health.
 
 use super::codes::{differs, moment};
+use super::fields::Fields;
 use crate::sim::rules::{CELL, HEALTH_MAX, LEVELS};
 use crate::sim::{Board, Colours, PlayerId, Point, Runner, World};
-use whitewater::message::{BitsError, Stream};
+use whitewater::message::BitsError;
 
 /// A bit for each place whose runner is as in `base`, or that has none.
-pub(super) fn runners<S: Stream>(stream: &mut S, world: &mut World, base: &World) -> Result<(), BitsError> {
+pub(super) fn runners<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     let World { tick, board, runners, .. } = world;
     for ((player, runner), before) in PlayerId::all().zip(runners).zip(&base.runners) {
-        if !differs(runner != before, stream)? {
+        if !differs(runner != before, fields)? {
             continue;
         }
-        if !differs(runner.is_some(), stream)? {
+        if !differs(runner.is_some(), fields)? {
             *runner = None;
             continue;
         }
         let blank = Runner::new(player, 0);
         let before = before.as_ref().unwrap_or(&blank);
-        change(stream, runner.get_or_insert_with(|| blank.clone()), before, *tick, board)?;
+        change(fields, runner.get_or_insert_with(|| blank.clone()), before, *tick, board)?;
     }
     Ok(())
 }
 
-fn change<S: Stream>(
-    stream: &mut S,
+fn change<F: Fields>(
+    fields: &mut F,
     runner: &mut Runner,
     before: &Runner,
     now: u32,
     board: &Board,
 ) -> Result<(), BitsError> {
-    stream.bool(&mut runner.alive)?;
-    if differs(runner.at != before.at, stream)? {
-        place(stream, &mut runner.at, before.at, board)?;
+    fields.bool(&mut runner.alive)?;
+    if differs(runner.at != before.at, fields)? {
+        place(fields, &mut runner.at, before.at, board)?;
     }
-    if differs(runner.velocity != before.velocity, stream)? {
-        stream.int(&mut runner.velocity.x, -VELOCITY_MAX..=VELOCITY_MAX)?;
-        stream.int(&mut runner.velocity.y, -VELOCITY_MAX..=VELOCITY_MAX)?;
+    if differs(runner.velocity != before.velocity, fields)? {
+        fields.int(&mut runner.velocity.x, -VELOCITY_MAX..=VELOCITY_MAX)?;
+        fields.int(&mut runner.velocity.y, -VELOCITY_MAX..=VELOCITY_MAX)?;
     }
-    if differs(runner.health != before.health, stream)? {
-        stream.int(&mut runner.health, 0..=HEALTH_MAX)?;
+    if differs(runner.health != before.health, fields)? {
+        fields.int(&mut runner.health, 0..=HEALTH_MAX)?;
     }
-    if differs(runner.slow_until != before.slow_until, stream)? {
-        moment(stream, &mut runner.slow_until, now)?;
+    if differs(runner.slow_until != before.slow_until, fields)? {
+        moment(fields, &mut runner.slow_until, now)?;
     }
-    if differs(runner.returns != before.returns, stream)? {
-        moment(stream, &mut runner.returns, now)?;
+    if differs(runner.returns != before.returns, fields)? {
+        moment(fields, &mut runner.returns, now)?;
     }
     // What changes only between two waves.
     let bought = |runner: &Runner| (runner.colours, runner.speed_level, runner.health_level);
-    if differs(bought(runner) != bought(before), stream)? {
+    if differs(bought(runner) != bought(before), fields)? {
         let mut bits = runner.colours.bits();
-        stream.int(&mut bits, 0..=7)?;
+        fields.int(&mut bits, 0..=7)?;
         runner.colours = Colours::from_bits(bits);
-        stream.int(&mut runner.speed_level, 0..=LEVELS)?;
-        stream.int(&mut runner.health_level, 0..=LEVELS)?;
+        fields.int(&mut runner.speed_level, 0..=LEVELS)?;
+        fields.int(&mut runner.health_level, 0..=LEVELS)?;
     }
     Ok(())
 }
 
 /// How far it has moved if that is not far, else where it is.
-fn place<S: Stream>(stream: &mut S, at: &mut Point, before: Point, board: &Board) -> Result<(), BitsError> {
+fn place<F: Fields>(fields: &mut F, at: &mut Point, before: Point, board: &Board) -> Result<(), BitsError> {
     for (at, before, cells) in [(&mut at.x, before.x, board.width()), (&mut at.y, before.y, board.height())] {
         let near = -NEAR..=NEAR - 1;
-        let mut moved = if S::READS { 0 } else { *at - before };
+        let mut moved = if F::READS { 0 } else { *at - before };
         let whole = 0..=i32::from(cells) * CELL - 1;
-        if differs(near.contains(&moved), stream)? {
-            stream.int(&mut moved, near)?;
+        if differs(near.contains(&moved), fields)? {
+            fields.int(&mut moved, near)?;
             *at = before + moved;
         } else {
-            stream.int(at, whole.clone())?;
+            fields.int(at, whole.clone())?;
         }
         if !whole.contains(at) {
             return Err(BitsError::Bounds);

@@ -3,12 +3,14 @@
 
 use super::PACKET_MAX;
 use super::codes::{MOMENT_MAX, at, differs, moment, player, role};
+use super::fields::Fields;
 use super::runners::runners;
 use super::squares::{board, shots};
 use crate::sim::rules::{BASE, BOARD_MAX, BOARD_MIN, KILLS_PER_TOKEN, MONEY_MAX, TOKENS_MAX, WAVES};
 use crate::sim::{Board, Phase, PlayerId, Purse, World};
 use thiserror::Error;
-use whitewater::message::{BitsError, Read, Serialize, Stream, Write};
+use whitewater::message::BitsError;
+use whitewater::message::pack::{BitReader, BitWriter};
 
 /// A snapshot that was read.
 #[derive(Clone, Debug)]
@@ -37,16 +39,16 @@ pub struct Head {
     pub size: (u8, u8),
 }
 
-impl Serialize for Head {
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
-        stream.int(&mut self.tick, 0..=TICK_MAX)?;
-        stream.option(&mut self.lead, |stream, lead| stream.int(lead, -63..=63))?;
-        stream.option(&mut self.age, |stream, age| stream.int(age, 1..=AGE_MAX))?;
+impl Head {
+    fn pass<F: Fields>(&mut self, fields: &mut F) -> Result<(), BitsError> {
+        fields.int(&mut self.tick, 0..=TICK_MAX)?;
+        fields.option(&mut self.lead, |fields, lead| fields.int(lead, -63..=63))?;
+        fields.option(&mut self.age, |fields, age| fields.int(age, 1..=AGE_MAX))?;
         if self.age.is_none() {
-            stream.option(&mut self.you, player)?;
-            stream.u64(&mut self.seed)?;
-            stream.int(&mut self.size.0, BOARD_MIN.0..=BOARD_MAX.0)?;
-            stream.int(&mut self.size.1, BOARD_MIN.1..=BOARD_MAX.1)?;
+            fields.option(&mut self.you, player)?;
+            fields.u64(&mut self.seed)?;
+            fields.int(&mut self.size.0, BOARD_MIN.0..=BOARD_MAX.0)?;
+            fields.int(&mut self.size.1, BOARD_MIN.1..=BOARD_MAX.1)?;
         }
         Ok(())
     }
@@ -64,30 +66,19 @@ pub fn write(
     base: Option<&World>,
     lead: Option<i8>,
 ) -> Result<(), BitsError> {
-    bytes.resize(PACKET_MAX, 0);
-    let mut stream = Write::new(bytes);
-    let written = write_to(&mut stream, world, you, base, lead).map(|()| stream.finish());
-    bytes.truncate(written.as_ref().copied().unwrap_or_default());
-    written.map(drop)
-}
-
-fn write_to(
-    stream: &mut Write<'_>,
-    world: &World,
-    you: Option<PlayerId>,
-    base: Option<&World>,
-    lead: Option<i8>,
-) -> Result<(), BitsError> {
+    let mut to = BitWriter::with_limit(std::mem::take(bytes), 8 * PACKET_MAX);
     let age = base.and_then(|base| u8::try_from(world.tick.checked_sub(base.tick)?).ok());
     let base = base.filter(|_| age.is_some_and(|age| (1..=AGE_MAX).contains(&age)));
     let size = (world.board.width(), world.board.height());
     let age = age.filter(|_| base.is_some());
-    Head { tick: world.tick, age, lead, you, seed: world.seed, size }.serialize(stream)?;
+    Head { tick: world.tick, age, lead, you, seed: world.seed, size }.pass(&mut to)?;
     let mut copy = world.clone();
     match base {
-        Some(base) => change(stream, &mut copy, base, you),
-        None => change(stream, &mut copy, &blank(world.seed, size), you),
+        Some(base) => change(&mut to, &mut copy, base, you)?,
+        None => change(&mut to, &mut copy, &blank(world.seed, size), you)?,
     }
+    *bytes = to.finish();
+    Ok(())
 }
 
 /// Reads a snapshot for `you`; `find` has the worlds of earlier ones by their ticks.
@@ -100,8 +91,8 @@ pub fn read<'a>(
     you: Option<PlayerId>,
     find: impl FnOnce(u32) -> Option<&'a World>,
 ) -> Result<Snapshot, ReadError> {
-    let (mut stream, mut head) = (Read::new(bytes), Head::default());
-    head.serialize(&mut stream)?;
+    let (mut from, mut head) = (BitReader::new(bytes), Head::default());
+    head.pass(&mut from)?;
     let made;
     let (base, you) = match head.age {
         None => {
@@ -114,8 +105,8 @@ pub fn read<'a>(
         }
     };
     let mut world = World { tick: head.tick, ..base.clone() };
-    change(&mut stream, &mut world, base, you)?;
-    stream.finish()?;
+    change(&mut from, &mut world, base, you)?;
+    from.finish()?;
     head.you = you;
     Ok(Snapshot { head, world })
 }
@@ -144,60 +135,60 @@ fn blank(seed: u64, (width, height): (u8, u8)) -> World {
 }
 
 /// All of a world that differs from `base`, and at the end a check of all that its reader sees: there, both have the same.
-fn change<S: Stream>(
-    stream: &mut S,
+fn change<F: Fields>(
+    fields: &mut F,
     world: &mut World,
     base: &World,
     you: Option<PlayerId>,
 ) -> Result<(), BitsError> {
-    common(stream, world, base)?;
-    board(stream, world, base)?;
-    shots(stream, world, base)?;
-    runners(stream, world, base)?;
-    coins(stream, world, base)?;
+    common(fields, world, base)?;
+    board(fields, world, base)?;
+    shots(fields, world, base)?;
+    runners(fields, world, base)?;
+    coins(fields, world, base)?;
     if let Some(you) = you {
-        personal(stream, world, base, you)?;
+        personal(fields, world, base, you)?;
     }
     let check = world.hash_for(you);
-    stream.check(u32::try_from(check & 0xffff_ffff).unwrap_or_default())
+    fields.check(u32::try_from(check & 0xffff_ffff).unwrap_or_default())
 }
 
-fn common<S: Stream>(stream: &mut S, world: &mut World, base: &World) -> Result<(), BitsError> {
+fn common<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     let all = |world: &World| {
         let World { phase, phase_ends, wave, base, kills, overcharge_until, bounty_until, .. } = world;
         (*phase, *phase_ends, *wave, *base, *kills, *overcharge_until, *bounty_until)
     };
-    if !differs(all(world) != all(base), stream)? {
+    if !differs(all(world) != all(base), fields)? {
         return Ok(());
     }
     let now = world.tick;
     let mut is_running = world.phase == Phase::Running;
-    stream.bool(&mut is_running)?;
+    fields.bool(&mut is_running)?;
     world.phase = if is_running { Phase::Running } else { Phase::Upgrading };
-    moment(stream, &mut world.phase_ends, now)?;
-    stream.int(&mut world.wave, 0..=WAVES)?;
-    stream.int(&mut world.base, 0..=BASE)?;
-    stream.int(&mut world.kills, 0..=KILLS_PER_TOKEN)?;
-    moment(stream, &mut world.overcharge_until, now)?;
-    moment(stream, &mut world.bounty_until, now)
+    moment(fields, &mut world.phase_ends, now)?;
+    fields.int(&mut world.wave, 0..=WAVES)?;
+    fields.int(&mut world.base, 0..=BASE)?;
+    fields.int(&mut world.kills, 0..=KILLS_PER_TOKEN)?;
+    moment(fields, &mut world.overcharge_until, now)?;
+    moment(fields, &mut world.bounty_until, now)
 }
 
-fn coins<S: Stream>(stream: &mut S, world: &mut World, base: &World) -> Result<(), BitsError> {
+fn coins<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     let World { coins, board, .. } = world;
-    if !differs(*coins != base.coins, stream)? {
+    if !differs(*coins != base.coins, fields)? {
         return Ok(());
     }
     for (coin, before) in coins.iter_mut().zip(&base.coins) {
-        if differs(coin != before, stream)? {
-            stream.option(coin, |stream, coin| at(stream, coin, board))?;
+        if differs(coin != before, fields)? {
+            fields.option(coin, |fields, coin| at(fields, coin, board))?;
         }
     }
     Ok(())
 }
 
 /// Life, money, waiting time, tokens and bonuses: of the reader only.
-fn personal<S: Stream>(
-    stream: &mut S,
+fn personal<F: Fields>(
+    fields: &mut F,
     world: &mut World,
     base: &World,
     you: PlayerId,
@@ -205,18 +196,18 @@ fn personal<S: Stream>(
     let (now, before) = (world.tick, base.purse(you));
     let is_other = world.purse(you) != before;
     let Some(place) = world.purses.get_mut(you.index()) else { return Err(BitsError::Bounds) };
-    if !differs(is_other, stream)? {
+    if !differs(is_other, fields)? {
         return Ok(());
     }
-    stream.option(place, |stream, purse: &mut Purse| {
-        role(stream, &mut purse.role)?;
-        stream.int(&mut purse.money, 0..=MONEY_MAX)?;
-        stream.int(&mut purse.life, 0..=BASE)?;
-        moment(stream, &mut purse.waits_until, now)?;
-        stream.bool(&mut purse.doubles)?;
-        stream.int(&mut purse.tokens, 0..=TOKENS_MAX)?;
-        stream.int(&mut purse.unlocked, 0..=15)?;
-        stream.int(&mut purse.decided, 0..=u16::MAX)
+    fields.option(place, |fields, purse: &mut Purse| {
+        role(fields, &mut purse.role)?;
+        fields.int(&mut purse.money, 0..=MONEY_MAX)?;
+        fields.int(&mut purse.life, 0..=BASE)?;
+        moment(fields, &mut purse.waits_until, now)?;
+        fields.bool(&mut purse.doubles)?;
+        fields.int(&mut purse.tokens, 0..=TOKENS_MAX)?;
+        fields.int(&mut purse.unlocked, 0..=15)?;
+        fields.int(&mut purse.decided, 0..=u16::MAX)
     })
 }
 

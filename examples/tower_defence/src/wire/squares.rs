@@ -1,9 +1,10 @@
 //! The board: n x m cells of k bits, by what has changed.
 
 use super::codes::{colour, differs, kind, moment, player, turret};
+use super::fields::Fields;
 use crate::sim::rules::{TURRET_LEVELS, TURRETS};
 use crate::sim::{At, Cell, Colour, Kind, Turret, TurretId, World};
-use whitewater::message::{BitsError, Stream};
+use whitewater::message::BitsError;
 
 /// What a cell shows: 3 bits, and 12 more for a turret.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -26,7 +27,7 @@ impl Square {
         }
     }
 
-    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+    fn pass<F: Fields>(&mut self, fields: &mut F) -> Result<(), BitsError> {
         let mut what = match self.cell {
             Cell::Free => 0,
             Cell::Rock => 1,
@@ -34,13 +35,13 @@ impl Square {
             Cell::Exit => 3,
             Cell::Turret(_) => 4_u8,
         };
-        stream.int(&mut what, 0..=4)?;
+        fields.int(&mut what, 0..=4)?;
         let mut id = if let Cell::Turret(id) = self.cell { id } else { TurretId::default() };
         if what == 4 {
-            turret(stream, &mut id)?;
-            colour(stream, &mut self.colour)?;
-            kind(stream, &mut self.kind)?;
-            stream.int(&mut self.level, 1..=TURRET_LEVELS)?;
+            turret(fields, &mut id)?;
+            colour(fields, &mut self.colour)?;
+            kind(fields, &mut self.kind)?;
+            fields.int(&mut self.level, 1..=TURRET_LEVELS)?;
         }
         self.cell = match what {
             0 => Cell::Free,
@@ -54,28 +55,28 @@ impl Square {
 }
 
 /// The cells that differ from those of `base`: a bit if none does, a bit for each row without one, a bit for each cell of others.
-pub(super) fn board<S: Stream>(stream: &mut S, world: &mut World, base: &World) -> Result<(), BitsError> {
+pub(super) fn board<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     let is_other = |world: &World, at: At| Square::of(world, at) != Square::of(base, at);
     let any = world.board.places().any(|at| is_other(world, at));
-    if !differs(any, stream)? {
+    if !differs(any, fields)? {
         return Ok(());
     }
     let mut read = Vec::new();
     for y in 0..world.board.height() {
         let row = || (0..base.board.width()).map(move |x| At { x, y });
         let any = row().any(|at| is_other(world, at));
-        if !differs(any, stream)? {
+        if !differs(any, fields)? {
             continue;
         }
         for at in row() {
-            if differs(is_other(world, at), stream)? {
+            if differs(is_other(world, at), fields)? {
                 let mut square = Square::of(world, at);
-                square.serialize(stream)?;
+                square.pass(fields)?;
                 read.push((at, square));
             }
         }
     }
-    if S::READS { build(world, &read) } else { Ok(()) }
+    if F::READS { build(world, &read) } else { Ok(()) }
 }
 
 /// Puts squares that were read on the board. Numbers of turrets have to go on from each other.
@@ -107,22 +108,22 @@ fn build(world: &mut World, squares: &[(At, Square)]) -> Result<(), BitsError> {
 }
 
 /// Who has fired when at whom, where it differs from `base`: a bit for none, a bit each for the others.
-pub(super) fn shots<S: Stream>(stream: &mut S, world: &mut World, base: &World) -> Result<(), BitsError> {
+pub(super) fn shots<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     let now = world.tick;
     let before = |index: usize| base.turrets.get(index).map_or((0, Default::default()), shot);
     let any = world.turrets.iter().enumerate().any(|(index, turret)| shot(turret) != before(index));
-    if S::READS {
+    if F::READS {
         for (index, turret) in world.turrets.iter_mut().enumerate() {
             (turret.fired, turret.target) = before(index);
         }
     }
-    if !differs(any, stream)? {
+    if !differs(any, fields)? {
         return Ok(());
     }
     for (index, turret) in world.turrets.iter_mut().enumerate() {
-        if differs(shot(turret) != before(index), stream)? {
-            moment(stream, &mut turret.fired, now)?;
-            player(stream, &mut turret.target)?;
+        if differs(shot(turret) != before(index), fields)? {
+            moment(fields, &mut turret.fired, now)?;
+            player(fields, &mut turret.target)?;
         }
     }
     Ok(())

@@ -1,11 +1,9 @@
-//! A lane as messages and as a stream of bytes. A bare KCP peer has one lane.
+//! A channel as messages and as a stream of bytes. A bare KCP peer has one channel.
 
 use super::core::{Core, Member};
 use super::shared::{Handle, State};
 use super::waiting::For;
-use crate::kcp::{self, RecvError};
-use crate::net::Error;
-use crate::session::SendError;
+use crate::channel::{RecvError, SendError};
 use ::tokio::io::ReadBuf;
 use ::tokio::time::{Sleep, sleep};
 use std::io;
@@ -13,37 +11,36 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// One lane of one session.
+/// One channel of one session.
 #[derive(Debug)]
-pub(super) struct Lane<C: Core> {
+pub(super) struct Way<C: Core> {
     pub(super) handle: Handle<C>,
-    pub(super) lane: usize,
+    pub(super) channel: u8,
 }
 
-impl<C: Core> Lane<C> {
-    /// Queues a message, or for a stream as much as there is room for.
+impl<C: Core> Way<C> {
+    /// Queues a message, or in a stream what there is room for.
     pub(super) fn poll_send(&self, cx: &Context<'_>, message: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_with(cx, |member, lane| member.send(lane, message))
+        self.poll_with(cx, |member, channel| member.write(channel, message))
     }
 
     pub(super) fn poll_recv(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.handle.poll_recv(cx, For::Recv(self.lane), |member| member.recv(self.lane, buf))
+        self.handle.poll_recv(cx, For::Recv(self.channel), |member| member.read(self.channel, buf))
     }
 
-    fn poll_with(
+    pub(super) fn poll_with<T>(
         &self,
         cx: &Context<'_>,
-        send: impl FnOnce(&mut C::Member, usize) -> Result<usize, SendError>,
-    ) -> Poll<io::Result<usize>> {
-        self.poll(|state, id, lane| {
-            let sent = state.core.member(id).map_or(Err(SendError::Closed), |member| send(member, lane));
+        send: impl FnOnce(&mut C::Member, u8) -> Result<T, SendError>,
+    ) -> Poll<io::Result<T>> {
+        self.poll(|state, id, channel| {
+            let sent = state.core.member(id).map_or(Err(SendError::Closed), |member| send(member, channel));
             Poll::Ready(match sent {
-                Ok(len) => {
-                    state.sent(id, lane, cx);
-                    Ok(len)
+                Ok(sent) => {
+                    state.sent(id, channel, cx);
+                    Ok(sent)
                 }
-                Err(error) if error.is_full() => return state.wait(id, For::Send(lane), cx),
-                Err(SendError::Lane(error)) => Err(Error::from(error).into()),
+                Err(error) if error.is_full() => return state.wait(id, For::Send(channel), cx),
                 Err(error @ SendError::Closed) => {
                     Err(state.error(id).unwrap_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, error)))
                 }
@@ -54,31 +51,31 @@ impl<C: Core> Lane<C> {
 
     fn poll<T>(
         &self,
-        poll: impl FnOnce(&mut State<C>, C::Id, usize) -> Poll<io::Result<T>>,
+        poll: impl FnOnce(&mut State<C>, C::Id, u8) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        self.handle.shared.poll(|state| poll(state, self.handle.id, self.lane))
+        self.handle.shared.poll(|state| poll(state, self.handle.id, self.channel))
     }
 }
 
-impl<C: Core> Clone for Lane<C> {
+impl<C: Core> Clone for Way<C> {
     fn clone(&self) -> Self {
-        Self { handle: self.handle.clone(), lane: self.lane }
+        Self { handle: self.handle.clone(), channel: self.channel }
     }
 }
 
-/// The receiving side of a lane.
+/// The receiving side of a channel.
 #[derive(Debug)]
 pub(super) struct Reader<C: Core> {
-    pub(super) lane: Lane<C>,
-    /// A message that was longer than the buffer, and how much of it has been read.
+    pub(super) way: Way<C>,
+    /// A message that was longer than there was room for, and how much of it has been read.
     rest: Vec<u8>,
     read: usize,
     is_over: bool,
 }
 
 impl<C: Core> Reader<C> {
-    pub(super) const fn new(lane: Lane<C>) -> Self {
-        Self { lane, rest: Vec::new(), read: 0, is_over: false }
+    pub(super) const fn new(way: Way<C>) -> Self {
+        Self { way, rest: Vec::new(), read: 0, is_over: false }
     }
 
     pub(super) fn poll_read(&mut self, cx: &Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -87,10 +84,10 @@ impl<C: Core> Reader<C> {
         if self.is_over || before == 0 || buf.remaining() < before {
             return Poll::Ready(Ok(()));
         }
-        let Self { lane, rest, read, is_over } = self;
-        let taken = lane.poll(|state, id, lane| {
+        let Self { way, rest, read, is_over } = self;
+        let taken = way.poll(|state, id, channel| {
             while buf.remaining() > 0 {
-                match state.recv(id, lane, buf.initialize_unfilled()) {
+                match state.recv(id, channel, buf.initialize_unfilled()) {
                     Ok(0) if C::Member::HAS_END => {
                         *is_over = true;
                         return Poll::Ready(Ok(()));
@@ -98,12 +95,15 @@ impl<C: Core> Reader<C> {
                     Ok(len) => buf.advance(len),
                     Err(RecvError::BufferTooSmall { need, .. }) if buf.remaining() == before => {
                         rest.resize(need, 0);
-                        let _ = state.recv(id, lane, rest); // it fits now
+                        let _ = state.recv(id, channel, rest); // it fits now
                         *read = 0;
                         return Poll::Ready(Ok(()));
                     }
                     Err(_) if buf.remaining() < before => return Poll::Ready(Ok(())),
-                    Err(_) => return state.wait(id, For::Recv(lane), cx),
+                    Err(RecvError::Empty) => return state.wait(id, For::Recv(channel), cx),
+                    Err(error) => {
+                        return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error)));
+                    }
                 }
             }
             Poll::Ready(Ok(()))
@@ -121,10 +121,10 @@ impl<C: Core> Reader<C> {
     }
 }
 
-/// The sending side of a lane.
+/// The sending side of a channel.
 #[derive(Debug)]
 pub(super) struct Writer<C: Core> {
-    pub(super) lane: Lane<C>,
+    pub(super) way: Way<C>,
     shutdown: Shutdown,
     pub(super) patience: Duration,
 }
@@ -141,22 +141,22 @@ enum Shutdown {
 }
 
 impl<C: Core> Writer<C> {
-    pub(super) const fn new(lane: Lane<C>) -> Self {
-        Self { lane, shutdown: Shutdown::Open, patience: PATIENCE }
+    pub(super) const fn new(way: Way<C>) -> Self {
+        Self { way, shutdown: Shutdown::Open, patience: PATIENCE }
     }
 
     pub(super) fn poll_write(&self, cx: &Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         if !matches!(self.shutdown, Shutdown::Open) {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        self.lane.poll_with(cx, |member, lane| write(member, lane, data))
+        self.way.poll_with(cx, |member, channel| write(member, channel, data))
     }
 
     pub(super) fn poll_flush(&self) -> Poll<io::Result<()>> {
         if C::Member::HAS_END {
             return Poll::Ready(Ok(()));
         }
-        self.lane.poll(|state, id, _| {
+        self.way.poll(|state, id, _| {
             state.core.member(id).into_iter().for_each(Member::flush);
             Poll::Ready(Ok(()))
         })
@@ -164,15 +164,15 @@ impl<C: Core> Writer<C> {
 
     /// Ends the sending side, and waits until everything has arrived.
     pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { lane, shutdown, patience } = self;
+        let Self { way, shutdown, patience } = self;
         if let Shutdown::Open = shutdown {
-            ready!(lane.poll_with(cx, |member, lane| member.send_end(lane).map(|()| 0)))?;
+            ready!(way.poll_with(cx, |member, channel| member.send_end(channel)))?;
             *shutdown = Shutdown::Draining { unacked: usize::MAX, sleep: Box::pin(sleep(*patience)) };
         }
         while let Shutdown::Draining { unacked, sleep } = shutdown {
             let mut left = 0;
-            let drained = lane.poll(|state, id, lane| {
-                left = state.core.member(id).map_or(0, |member| member.unacked(lane));
+            let drained = way.poll(|state, id, channel| {
+                left = state.core.member(id).map_or(0, |member| member.unacked(channel));
                 if left > 0 { state.wait(id, For::Delivered, cx) } else { state.drained(id) }
             });
             if let Poll::Ready(drained) = drained {
@@ -193,8 +193,8 @@ impl<C: Core> Writer<C> {
 }
 
 impl<C: Core> State<C> {
-    fn recv(&mut self, id: C::Id, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.source(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
+    fn recv(&mut self, id: C::Id, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.source(id).ok_or(RecvError::Empty)?.read(channel, buf)
     }
 
     /// The result when nothing is in flight, either because it has arrived or because the session is over.
@@ -206,7 +206,7 @@ impl<C: Core> State<C> {
 }
 
 /// Queues as much of `data` as there is room for.
-fn write(member: &mut impl Member, lane: usize, data: &[u8]) -> Result<usize, SendError> {
+fn write(member: &mut impl Member, channel: u8, data: &[u8]) -> Result<usize, SendError> {
     let (mut written, mut part) = (0, PART);
     loop {
         let rest = data.get(written..).unwrap_or_default();
@@ -214,47 +214,47 @@ fn write(member: &mut impl Member, lane: usize, data: &[u8]) -> Result<usize, Se
         if next.is_empty() {
             return Ok(written);
         }
-        match member.send(lane, next) {
+        match member.write(channel, next) {
             Ok(len) => written += len,
-            Err(SendError::Lane(kcp::SendError::TooLong { max, .. })) if max < next.len() => part = max,
+            Err(SendError::TooLong { max, .. }) if max < next.len() => part = max,
             // The queue may have room for less than that.
-            Err(SendError::Lane(_)) if written == 0 && next.len() > PART_MIN => part = next.len() / 4,
+            Err(SendError::Full { .. }) if written == 0 && next.len() > PART_MIN => part = next.len() / 4,
             Err(_) if written > 0 => return Ok(written),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Declares a stream over a lane, its halves, and their tokio traits.
+/// Declares a stream over a channel, its halves, and their tokio traits.
 macro_rules! stream {
-    ($(#[$docs:meta])* $whole:ident, $read:ident, $write:ident $(<$m:ident>)? of $core:ty) => {
+    ($(#[$docs:meta])* $whole:ident, $read:ident, $write:ident of $core:ty) => {
         $(#[$docs])*
         #[derive(Debug)]
-        pub struct $whole $(<$m: Message + Send + 'static = Blob>)? {
+        pub struct $whole  {
             reader: Reader<$core>,
             writer: Writer<$core>,
         }
 
         #[doc = concat!("The half of a [`", stringify!($whole), "`] that reads.")]
         #[derive(Debug)]
-        pub struct $read $(<$m: Message + Send + 'static = Blob>)? {
+        pub struct $read  {
             reader: Reader<$core>,
         }
 
         #[doc = concat!("The half of a [`", stringify!($whole), "`] that writes.")]
         #[derive(Debug)]
-        pub struct $write $(<$m: Message + Send + 'static = Blob>)? {
+        pub struct $write  {
             writer: Writer<$core>,
         }
 
-        impl $(<$m: Message + Send + 'static>)? $whole $(<$m>)? {
-            pub(super) fn new(lane: Lane<$core>) -> Self {
-                Self { reader: Reader::new(lane.clone()), writer: Writer::new(lane) }
+        impl $whole  {
+            pub(super) fn new(way: Way<$core>) -> Self {
+                Self { reader: Reader::new(way.clone()), writer: Writer::new(way) }
             }
 
             /// Splits it into two halves for two tasks. Dropping both is like dropping the whole.
             #[must_use]
-            pub fn into_split(self) -> ($read $(<$m>)?, $write $(<$m>)?) {
+            pub fn into_split(self) -> ($read , $write ) {
                 ($read { reader: self.reader }, $write { writer: self.writer })
             }
 
@@ -264,13 +264,13 @@ macro_rules! stream {
             }
         }
 
-        $crate::net::tokio::lane::stream!(@read $whole $(<$m>)?);
-        $crate::net::tokio::lane::stream!(@read $read $(<$m>)?);
-        $crate::net::tokio::lane::stream!(@write $whole $(<$m>)?);
-        $crate::net::tokio::lane::stream!(@write $write $(<$m>)?);
+        $crate::net::tokio::stream::stream!(@read $whole );
+        $crate::net::tokio::stream::stream!(@read $read );
+        $crate::net::tokio::stream::stream!(@write $whole );
+        $crate::net::tokio::stream::stream!(@write $write );
     };
-    (@read $type:ident $(<$m:ident>)?) => {
-        impl $(<$m: Message + Send + 'static>)? ::tokio::io::AsyncRead for $type $(<$m>)? {
+    (@read $type:ident) => {
+        impl ::tokio::io::AsyncRead for $type  {
             fn poll_read(
                 mut self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -280,8 +280,8 @@ macro_rules! stream {
             }
         }
     };
-    (@write $type:ident $(<$m:ident>)?) => {
-        impl $(<$m: Message + Send + 'static>)? ::tokio::io::AsyncWrite for $type $(<$m>)? {
+    (@write $type:ident) => {
+        impl ::tokio::io::AsyncWrite for $type  {
             fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
                 self.writer.poll_write(cx, buf)
             }

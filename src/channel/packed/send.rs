@@ -1,43 +1,51 @@
 //! Messages on their way out: stored until they have left, or until they are known to have arrived.
 
 use super::ChannelStats;
-use super::config::ChannelConfig;
-use super::content::{Content, serialize_count, serialize_id};
-use crate::message::bits::{Measure, Write};
-use crate::message::{BitsError, ChannelSendError, Message};
+use super::content::{BYTES_MAX, Content, Packed, count_bits, id_bits, write_count, write_id};
+use crate::channel::{ChannelConfig, SendError};
+use crate::message::BitsError;
+use crate::message::pack::BitWriter;
 use crate::ring::{SequenceBuffer, push_newest};
 use crate::seq::Seq16;
 use crate::time::Time;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(super) struct Sender<M> {
-    config: ChannelConfig,
+pub(super) struct Sender {
+    config: Arc<ChannelConfig>,
     /// Most bits of one message with its head.
     room: usize,
-    store: SequenceBuffer<Entry<M>>,
+    store: SequenceBuffer<Entry>,
     /// The oldest id in the store, or `next`.
     oldest: Seq16,
     /// The id of the next message.
     next: Seq16,
     /// No message expires before.
     expires: Option<Time>,
-    /// Given up and not asked for yet.
-    pub(super) expired: VecDeque<Seq16>,
-    /// Known to have arrived and not asked for yet.
-    pub(super) delivered: VecDeque<Seq16>,
-    /// The id after the block under way.
-    block_end: Option<Seq16>,
+    /// What nobody has asked for yet, if there was anything.
+    pub(super) told: Option<Box<Told>>,
     /// What goes into the packet that is being made.
     pub(super) chosen: Vec<Seq16>,
     /// Bits of all contents in the store.
     bits: usize,
+    /// Buffers of messages that have arrived, for the next ones.
+    spare: Vec<Vec<u8>>,
+}
+
+/// What became of messages.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Given up.
+    pub(super) expired: VecDeque<Seq16>,
+    /// Known to have arrived.
+    pub(super) delivered: VecDeque<Seq16>,
 }
 
 #[derive(Debug)]
-struct Entry<M> {
-    content: Content<M>,
+struct Entry {
+    content: Content,
     /// Bits of the content.
     bits: usize,
     state: State,
@@ -56,65 +64,51 @@ enum State {
     Lost,
 }
 
-impl<M: Message> Sender<M> {
-    pub(super) fn new(config: ChannelConfig, room: usize) -> Self {
+impl Sender {
+    pub(super) fn new(config: Arc<ChannelConfig>, room: usize) -> Self {
         Self {
+            store: SequenceBuffer::new(config.send_buffer),
             config,
             room,
-            store: SequenceBuffer::new(config.send_buffer),
             oldest: Seq16(0),
             next: Seq16(0),
             expires: None,
-            expired: VecDeque::new(),
-            delivered: VecDeque::new(),
-            block_end: None,
+            told: None,
             chosen: Vec::new(),
             bits: 0,
+            spare: Vec::new(),
         }
     }
 
-    /// Messages and slices stored, holes between them counted.
+    /// Messages stored, holes between them counted.
     pub(super) const fn waiting(&self) -> u16 {
         self.next.0.wrapping_sub(self.oldest.0)
     }
 
+    /// Stores a message: its bytes, and how many bits of them it has; returns its id. `None`: no packet has room for it.
     pub(super) fn push(
         &mut self,
         now: Time,
-        message: M,
+        (bytes, bits): (&[u8], usize),
         lifetime: Option<Duration>,
-    ) -> Result<Seq16, ChannelSendError> {
-        let id = self.next;
-        let mut content = Content::Message(message);
-        let bits = self.measure(&mut content)?;
-        let need = bits + self.head_bits(id, None)?;
-        if need > self.room {
-            return Err(ChannelSendError::TooLarge { bits: need, max: self.room });
+    ) -> Result<Option<Seq16>, SendError> {
+        let is_long = self.config.channel.skip.is_none() && bytes.len() > BYTES_MAX;
+        if is_long || bits > self.room {
+            return Ok(None);
         }
-        self.check_room(1)?;
-        let expires = lifetime.filter(|_| self.config.delivery.is_reliable()).map(|lifetime| now + lifetime);
-        self.expires = earlier(self.expires, expires);
-        self.store(Entry { content, bits, state: State::New, expires });
-        Ok(id)
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.extend_from_slice(bytes);
+        let content = Content::Message(Packed { bytes: kept, bits });
+        if content.bits(self.config.channel) + self.head_bits(self.next, None) > self.room {
+            self.keep(content);
+            return Ok(None);
+        }
+        self.store(now, content, lifetime).map(Some)
     }
 
-    pub(super) fn push_block(&mut self, block: &[u8]) -> Result<(), ChannelSendError> {
-        let (len, max) = (block.len(), self.config.block_max);
-        if !u32::try_from(len).is_ok_and(|len| (1..=max).contains(&len)) {
-            return Err(ChannelSendError::BlockLength { len, max });
-        }
-        if self.block_end.is_some() {
-            return Err(ChannelSendError::BlockUnderWay);
-        }
-        let slices = block.chunks(self.config.slice.into());
-        self.check_room(slices.len())?;
-        for (index, data) in (1..).zip(slices.clone()) {
-            let mut content = Content::Slice { data: data.to_vec(), is_last: index == slices.len() };
-            let bits = self.measure(&mut content)?;
-            self.store(Entry { content, bits, state: State::New, expires: None });
-        }
-        self.block_end = Some(self.next);
-        Ok(())
+    /// Stores that a message is sent by another way.
+    pub(super) fn push_elsewhere(&mut self, now: Time) -> Result<Seq16, SendError> {
+        self.store(now, Content::Elsewhere, None)
     }
 
     /// When something is due next, as things are; `now` if it is already.
@@ -135,9 +129,14 @@ impl<M: Message> Sender<M> {
                 Some(at) if at <= now => {
                     self.bits = self.bits - entry.bits + DROPPED_BITS;
                     let (content, bits, state) = (Content::Dropped, DROPPED_BITS, State::New);
-                    *entry = Entry { content, bits, state, expires: None };
+                    let given_up = std::mem::replace(entry, Entry { content, bits, state, expires: None });
+                    self.keep(given_up.content);
                     stats.expired += 1;
-                    push_newest(&mut self.expired, id, self.config.send_buffer.into());
+                    push_newest(
+                        &mut self.told.get_or_insert_default().expired,
+                        id,
+                        self.config.send_buffer.into(),
+                    );
                 }
                 expires => self.expires = earlier(self.expires, expires),
             }
@@ -145,7 +144,7 @@ impl<M: Message> Sender<M> {
     }
 
     /// Chooses what is due and fits into `room` bits, the oldest first; `false`: nothing.
-    pub(super) fn choose(&mut self, now: Time, resend: Duration, room: usize) -> Result<bool, BitsError> {
+    pub(super) fn choose(&mut self, now: Time, resend: Duration, room: usize) -> bool {
         self.chosen.clear();
         let room = room.min(self.config.bits_per_packet as usize);
         let mut bits = 0;
@@ -156,24 +155,24 @@ impl<M: Message> Sender<M> {
             let Some(entry) = self.store.get(id).filter(|entry| entry.due(now, resend) <= now) else {
                 continue;
             };
-            let need = entry.bits + self.head_bits(id, self.chosen.last().copied())?;
+            let need = entry.bits + self.head_bits(id, self.chosen.last().copied());
             if bits + need <= room {
                 bits += need;
                 self.chosen.push(id);
-            } else if !self.config.delivery.is_reliable() {
+            } else if !self.config.channel.kind.is_reliable() {
                 break; // or the next one would overtake it
             }
         }
-        Ok(!self.chosen.is_empty())
+        !self.chosen.is_empty()
     }
 
-    pub(super) fn write(&mut self, stream: &mut Write<'_>) -> Result<(), BitsError> {
-        serialize_count(stream, &mut self.chosen.len(), &self.config)?;
+    pub(super) fn write(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        write_count(to, self.chosen.len(), &self.config)?;
         let mut previous = None;
         for &id in &self.chosen {
-            serialize_id(stream, &mut { id }, previous, &self.config)?;
-            if let Some(entry) = self.store.get_mut(id) {
-                entry.content.serialize(stream, &self.config)?;
+            write_id(to, id, previous, &self.config)?;
+            if let Some(entry) = self.store.get(id) {
+                entry.content.write(to, self.config.channel)?;
             }
             previous = Some(id);
         }
@@ -199,7 +198,7 @@ impl<M: Message> Sender<M> {
             if self.config.is_tracked() {
                 carried(id);
             }
-            if !self.config.delivery.is_reliable() {
+            if !self.config.channel.kind.is_reliable() {
                 self.remove(id);
             }
         }
@@ -216,26 +215,22 @@ impl<M: Message> Sender<M> {
     }
 
     pub(super) fn arrived(&mut self, id: Seq16) {
-        let removed = self.remove(id);
-        let is_message = match removed {
-            Some(content) => matches!(content, Content::Message(_)),
-            None => !self.config.delivery.is_reliable(),
-        };
+        let is_message = self.remove(id).unwrap_or(!self.config.channel.kind.is_reliable());
         if is_message && self.config.receipts {
-            push_newest(&mut self.delivered, id, self.config.send_buffer.into());
+            push_newest(&mut self.told.get_or_insert_default().delivered, id, self.config.send_buffer.into());
         }
     }
 
-    fn remove(&mut self, id: Seq16) -> Option<Content<M>> {
+    /// Returns whether it was a message, if it was there.
+    fn remove(&mut self, id: Seq16) -> Option<bool> {
         let removed = self.store.remove(id).map(|entry| {
             self.bits -= entry.bits;
-            entry.content
+            let is_message = !matches!(entry.content, Content::Dropped);
+            self.keep(entry.content);
+            is_message
         });
         while self.oldest != self.next && self.store.get(self.oldest).is_none() {
             self.oldest = self.oldest.add(1);
-            if self.block_end == Some(self.oldest) {
-                self.block_end = None;
-            }
         }
         if self.oldest == self.next {
             self.expires = None;
@@ -243,60 +238,68 @@ impl<M: Message> Sender<M> {
         removed
     }
 
+    /// Keeps the buffer of a message that is not needed any more.
+    fn keep(&mut self, content: Content) {
+        if let Content::Message(Packed { mut bytes, .. }) = content
+            && self.spare.len() < SPARE_MAX
+        {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+
     pub(super) fn shrink(&mut self) {
         if self.waiting() == 0 {
             self.store.reset();
         }
-        self.expired.shrink_to_fit();
-        self.delivered.shrink_to_fit();
+        if let Some(told) = &mut self.told {
+            told.expired.shrink_to_fit();
+            told.delivered.shrink_to_fit();
+        }
         self.chosen = Vec::new();
+        self.spare = Vec::new();
     }
 
     /// Bytes of the heap; contents by their bits.
     pub(super) fn memory(&self) -> usize {
-        let ids = self.chosen.capacity() + self.expired.capacity() + self.delivered.capacity();
-        let ids = ids * size_of::<Seq16>();
-        self.store.memory() + ids + self.bits.div_ceil(8)
+        let told = |told: &Told| told.expired.capacity() + told.delivered.capacity();
+        let ids = (self.chosen.capacity() + self.told.as_deref().map_or(0, told)) * size_of::<Seq16>();
+        let ids = ids + self.told.as_ref().map_or(0, |_| size_of::<Told>());
+        let spare = self.spare.capacity() * size_of::<Vec<u8>>();
+        let spare = spare + self.spare.iter().map(Vec::capacity).sum::<usize>();
+        self.store.memory() + ids + spare + self.bits.div_ceil(8)
     }
 
-    fn store(&mut self, entry: Entry<M>) {
-        self.bits += entry.bits;
-        self.store.insert(self.next, entry);
-        self.next = self.next.add(1);
-    }
-
-    fn check_room(&self, count: usize) -> Result<(), ChannelSendError> {
-        let (waiting, max) = (self.waiting(), self.config.send_buffer);
-        if usize::from(waiting) + count > usize::from(max) {
-            return Err(ChannelSendError::Full { waiting, max });
+    fn store(&mut self, now: Time, content: Content, lifetime: Option<Duration>) -> Result<Seq16, SendError> {
+        let channel = self.config.channel;
+        if self.waiting() >= self.config.send_buffer {
+            self.keep(content);
+            return Err(SendError::Full { channel: channel.number });
         }
-        Ok(())
+        let (id, bits) = (self.next, content.bits(channel));
+        let expires = lifetime.filter(|_| channel.kind.is_reliable()).map(|lifetime| now + lifetime);
+        self.expires = earlier(self.expires, expires);
+        self.bits += bits;
+        self.store.insert(id, Entry { content, bits, state: State::New, expires });
+        self.next = id.add(1);
+        Ok(id)
     }
 
     /// The ids that the peer has room for, whatever it has received of them.
-    fn in_window(&self) -> impl Iterator<Item = Seq16> + use<M> {
-        let window = if self.config.delivery.is_reliable() { self.config.receive_buffer } else { u16::MAX };
+    fn in_window(&self) -> impl Iterator<Item = Seq16> + use<> {
+        let window =
+            if self.config.channel.kind.is_reliable() { self.config.receive_buffer } else { u16::MAX };
         ids(self.oldest, self.waiting().min(window))
     }
 
-    fn measure(&self, content: &mut Content<M>) -> Result<usize, BitsError> {
-        let mut measure = Measure::default();
-        content.serialize(&mut measure, &self.config)?;
-        Ok(measure.bits())
-    }
-
     /// Bits before the content: the count of messages before the first, and the id.
-    fn head_bits(&self, id: Seq16, previous: Option<Seq16>) -> Result<usize, BitsError> {
-        let mut measure = Measure::default();
-        if previous.is_none() {
-            serialize_count(&mut measure, &mut 1, &self.config)?;
-        }
-        serialize_id(&mut measure, &mut { id }, previous, &self.config)?;
-        Ok(measure.bits())
+    fn head_bits(&self, id: Seq16, previous: Option<Seq16>) -> usize {
+        let count = if previous.is_none() { count_bits(&self.config) } else { 0 };
+        count + id_bits(id, previous, &self.config)
     }
 }
 
-impl<M> Entry<M> {
+impl Entry {
     fn due(&self, now: Time, resend: Duration) -> Time {
         match self.state {
             State::New | State::Lost => now,
@@ -315,3 +318,5 @@ fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
 
 /// Bits of [`Content::Dropped`] at most.
 const DROPPED_BITS: usize = 2;
+/// Buffers that are kept for the next messages.
+const SPARE_MAX: usize = 64;

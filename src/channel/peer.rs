@@ -3,7 +3,6 @@
 use super::{Channels, ChannelsConfig};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
-use crate::message::Message;
 use crate::packet::{Endpoint, PacketConfig};
 use crate::time::Time;
 use crate::wire::DatagramQueue;
@@ -14,8 +13,8 @@ use std::time::Duration;
 /// acknowledgement, at most one each `spacing`. Where datagrams come from is not looked at: what is not of this protocol, and of the
 /// peer's next packets, is refused.
 #[derive(Debug)]
-pub struct ChannelPeer<M> {
-    channels: Channels<M>,
+pub struct ChannelPeer {
+    channels: Channels,
     endpoint: Endpoint<DatagramQueue>,
     address: SocketAddr,
     spacing: Duration,
@@ -25,7 +24,7 @@ pub struct ChannelPeer<M> {
     now: Time,
 }
 
-impl<M: Message> ChannelPeer<M> {
+impl ChannelPeer {
     /// An end that has sent nothing yet to `address`.
     ///
     /// # Errors
@@ -50,12 +49,12 @@ impl<M: Message> ChannelPeer<M> {
 
     /// The channels.
     #[must_use]
-    pub const fn channels(&self) -> &Channels<M> {
+    pub const fn channels(&self) -> &Channels {
         &self.channels
     }
 
     /// The channels, to send and to receive.
-    pub const fn channels_mut(&mut self) -> &mut Channels<M> {
+    pub const fn channels_mut(&mut self) -> &mut Channels {
         &mut self.channels
     }
 
@@ -84,7 +83,7 @@ impl<M: Message> ChannelPeer<M> {
     }
 }
 
-impl<M: Message> Machine for ChannelPeer<M> {
+impl Machine for ChannelPeer {
     fn handle_datagram(&mut self, now: Time, _: Arrival, datagram: &mut [u8]) {
         self.now = self.now.max(now);
         let Self { channels, endpoint, owes_ack, .. } = self;

@@ -1,0 +1,150 @@
+//! What travels under an id, and the bits of it.
+
+use crate::channel::{AnyChannel, ChannelConfig, ChannelKind};
+use crate::message::BitsError;
+use crate::message::pack::{BitReader, BitWriter};
+use crate::seq::Seq16;
+
+/// What travels under an id.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Content {
+    /// A message: bytes, or bits of a type, padded with zeros.
+    Message(Packed),
+    /// A message too long for a packet stands here in the order. It comes by another way.
+    Elsewhere,
+    /// A message that is no longer sent. The id is, so that the receiver does not wait for it.
+    Dropped,
+}
+
+/// Bytes of a message, and how many bits of them it has.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(super) struct Packed {
+    pub(super) bytes: Vec<u8>,
+    pub(super) bits: usize,
+}
+
+impl Content {
+    /// Bits of it in a packet.
+    pub(super) fn bits(&self, channel: AnyChannel) -> usize {
+        let head = usize::from(channel.kind.is_reliable());
+        match self {
+            Self::Message(message) => head + length_bits(channel) + message.bits,
+            Self::Elsewhere | Self::Dropped => head + usize::from(channel.kind == ChannelKind::Ordered),
+        }
+    }
+
+    /// Only reliable channels know anything but messages.
+    pub(super) fn write(&self, to: &mut BitWriter, channel: AnyChannel) -> Result<(), BitsError> {
+        if channel.kind.is_reliable() {
+            to.bool(matches!(self, Self::Message(_)))?;
+        }
+        match self {
+            Self::Message(message) => {
+                if channel.skip.is_none() {
+                    to.int(message.bytes.len(), 0..=BYTES_MAX)?;
+                }
+                to.append(&message.bytes, message.bits)
+            }
+            Self::Elsewhere | Self::Dropped if channel.kind == ChannelKind::Ordered => {
+                to.bool(matches!(self, Self::Elsewhere))
+            }
+            Self::Elsewhere | Self::Dropped => Ok(()),
+        }
+    }
+
+    /// Reads one; a message goes into `spare`, which is empty, and is asked for when nothing can be wrong any more.
+    pub(super) fn read(
+        from: &mut BitReader<'_>,
+        config: &ChannelConfig,
+        spare: impl FnOnce() -> Vec<u8>,
+    ) -> Result<Self, BitsError> {
+        let channel = config.channel;
+        if channel.kind.is_reliable() && !from.bool()? {
+            let is_elsewhere = channel.kind == ChannelKind::Ordered && from.bool()?;
+            return Ok(if is_elsewhere { Self::Elsewhere } else { Self::Dropped });
+        }
+        let bits = match channel.skip {
+            None => 8 * from.int(0..=BYTES_MAX)?,
+            Some(skip) => {
+                let mut ahead = from.clone();
+                skip(&mut ahead)?;
+                ahead.position() - from.position()
+            }
+        };
+        let (len, max) = (bits.div_ceil(8) as u64, config.max_message.into());
+        if len > max {
+            return Err(BitsError::OutOfRange { offset: len, span: max });
+        }
+        let start = from.position();
+        from.skip(bits)?;
+        let mut bytes = spare();
+        from.copy(start..start + bits, &mut bytes)?;
+        Ok(Self::Message(Packed { bytes, bits }))
+    }
+}
+
+/// Bits of the number of bytes before them.
+const fn length_bits(channel: AnyChannel) -> usize {
+    match channel.skip {
+        None => usize::BITS as usize - BYTES_MAX.leading_zeros() as usize,
+        Some(_) => 0,
+    }
+}
+
+pub(super) fn write_count(to: &mut BitWriter, count: usize, config: &ChannelConfig) -> Result<(), BitsError> {
+    to.int(count, 1..=config.messages_per_packet.into())
+}
+
+pub(super) fn read_count(from: &mut BitReader<'_>, config: &ChannelConfig) -> Result<usize, BitsError> {
+    from.int(1..=config.messages_per_packet.into())
+}
+
+/// Writes an id; `previous` is the one before it in the same packet, if there is one.
+pub(super) fn write_id(
+    to: &mut BitWriter,
+    id: Seq16,
+    previous: Option<Seq16>,
+    config: &ChannelConfig,
+) -> Result<(), BitsError> {
+    match previous {
+        _ if !config.channel.kind.has_ids() => Ok(()),
+        None => to.int(id.0, 0..=u16::MAX),
+        Some(previous) => to.relative(id.0, previous.0),
+    }
+}
+
+/// Reads an id, which is 0 where there are none.
+pub(super) fn read_id(
+    from: &mut BitReader<'_>,
+    previous: Option<Seq16>,
+    config: &ChannelConfig,
+) -> Result<Seq16, BitsError> {
+    match previous {
+        _ if !config.channel.kind.has_ids() => Ok(Seq16(0)),
+        None => from.int(0..=u16::MAX).map(Seq16),
+        Some(previous) => from.relative(previous.0).map(Seq16),
+    }
+}
+
+/// Bits of an id.
+pub(super) fn id_bits(id: Seq16, previous: Option<Seq16>, config: &ChannelConfig) -> usize {
+    match previous {
+        _ if !config.channel.kind.has_ids() => 0,
+        None => 16,
+        Some(previous) => match id.0.wrapping_sub(previous.0) {
+            1 => 1,
+            2..=5 => 4,
+            6..=21 => 7,
+            22..=277 => 12,
+            _ => 20,
+        },
+    }
+}
+
+/// Bits of a count of messages.
+pub(super) const fn count_bits(config: &ChannelConfig) -> usize {
+    (u16::BITS - (config.messages_per_packet - 1).leading_zeros()) as usize
+}
+
+/// Most bytes of a message of bytes in a packet.
+pub(super) const BYTES_MAX: usize = 2047;

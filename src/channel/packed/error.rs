@@ -1,0 +1,30 @@
+//! Why a payload is refused, and how many were.
+
+use crate::message::BitsError;
+use crate::seq::Seq16;
+use thiserror::Error;
+
+/// Why the payload of a packet was refused. Nothing but a counter has changed, and the packet must not be acknowledged.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum ReadError {
+    /// Its bits are not those of messages.
+    #[error(transparent)]
+    Bits(#[from] BitsError),
+    /// It has no message, which takes no payload to say.
+    #[error("a payload without a message")]
+    Empty,
+    /// A message lies beyond the buffer. With an honest peer too little was read: read what has come, and it will be sent again.
+    #[error("no room for message {id}")]
+    NoRoom { id: Seq16 },
+}
+
+reasons! {
+    /// Payloads that were refused, by the [`ReadError`].
+    pub struct RejectedPayloads: u64, by ReadError {
+        bits: Bits,
+        empty: Empty,
+        no_room: NoRoom,
+    }
+}

@@ -1,0 +1,192 @@
+//! Messages on their way in: checked with the whole packet, kept until it is their turn, handed out.
+
+use super::content::{Content, Packed, read_count, read_id};
+use super::{ChannelStats, ReadError};
+use crate::channel::{ChannelConfig, ChannelKind};
+use crate::message::pack::BitReader;
+use crate::ring::SequenceBuffer;
+use crate::seq::Seq16;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Receiver {
+    config: Arc<ChannelConfig>,
+    /// Reliable: the first id that has not come.
+    next: Seq16,
+    /// Reliable: what has come from there on; `None` where it is handed out already.
+    slots: SequenceBuffer<Option<Content>>,
+    /// Sequenced: the newest id delivered.
+    newest: Option<Seq16>,
+    /// Not read yet.
+    pub(super) ready: VecDeque<Ready>,
+    /// What the packet that is being read has.
+    pub(super) staged: Vec<(Seq16, Content)>,
+    /// Bytes of all messages that are kept.
+    bytes: usize,
+    /// Buffers of messages that were read, for the next ones.
+    spare: Vec<Vec<u8>>,
+}
+
+/// What is next to be read.
+#[derive(Debug)]
+pub(super) enum Ready {
+    Message(Vec<u8>),
+    /// A message that comes by another way.
+    Elsewhere,
+}
+
+impl Receiver {
+    pub(super) fn new(config: Arc<ChannelConfig>) -> Self {
+        Self {
+            next: Seq16(0),
+            slots: SequenceBuffer::new(config.receive_buffer),
+            config,
+            newest: None,
+            ready: VecDeque::new(),
+            staged: Vec::new(),
+            bytes: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// The bytes of the next message, which are of no use to it any more.
+    pub(super) fn pop(&mut self) -> Option<Ready> {
+        let ready = self.ready.pop_front()?;
+        if let Ready::Message(bytes) = &ready {
+            self.bytes -= bytes.len();
+        }
+        Some(ready)
+    }
+
+    /// Keeps the buffer of a message that was read.
+    pub(super) fn keep(&mut self, mut bytes: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+
+    /// Bytes of the heap; messages by their length.
+    pub(super) fn memory(&self) -> usize {
+        let kept = self.slots.memory() + self.ready.capacity() * size_of::<Ready>();
+        let staged = self.staged.capacity() * size_of::<(Seq16, Content)>();
+        let spare = self.spare.capacity() * size_of::<Vec<u8>>();
+        kept + staged + spare + self.spare.iter().map(Vec::capacity).sum::<usize>() + self.bytes
+    }
+
+    pub(super) fn shrink(&mut self) {
+        if self.slots.values().next().is_none() {
+            self.slots.reset();
+        }
+        self.ready.shrink_to_fit();
+        (self.staged, self.spare) = (Vec::new(), Vec::new());
+    }
+
+    /// Reads what a packet has for this channel, and checks that there is room for it. Nothing else changes.
+    pub(super) fn stage(&mut self, from: &mut BitReader<'_>) -> Result<(), ReadError> {
+        let count = read_count(from, &self.config)?;
+        let mut previous = None;
+        for _ in 0..count {
+            let id = read_id(from, previous, &self.config)?;
+            self.check_room(id)?;
+            let spare = &mut self.spare;
+            let content = Content::read(from, &self.config, || spare.pop().unwrap_or_default())?;
+            self.staged.push((id, content));
+            previous = Some(id);
+        }
+        Ok(())
+    }
+
+    /// Takes what the packet has, or nothing of it.
+    pub(super) fn apply(&mut self, is_taken: bool, stats: &mut ChannelStats) {
+        let mut staged = std::mem::take(&mut self.staged);
+        for (id, content) in staged.drain(..) {
+            if is_taken {
+                self.take(id, content, stats);
+            } else {
+                self.drop_content(content);
+            }
+        }
+        self.staged = staged;
+    }
+
+    fn take(&mut self, id: Seq16, content: Content, stats: &mut ChannelStats) {
+        let kind = self.config.channel.kind;
+        if kind.is_reliable() && self.has_come(id) {
+            stats.duplicates += 1;
+            self.drop_content(content);
+        } else if kind.is_reliable() {
+            self.deliver_once(id, content, stats);
+        } else if kind == ChannelKind::Sequenced && self.newest.is_some_and(|newest| !newest.is_before(id)) {
+            stats.old += 1;
+            self.drop_content(content);
+        } else {
+            self.newest = Some(id);
+            if self.ready.len() < self.config.receive_buffer.into() {
+                self.bytes += content.len();
+                self.deliver(content, stats);
+            } else {
+                stats.overflowed += 1;
+                self.drop_content(content);
+            }
+        }
+    }
+
+    fn drop_content(&mut self, content: Content) {
+        if let Content::Message(Packed { bytes, .. }) = content {
+            self.keep(bytes);
+        }
+    }
+
+    /// A reliable message beyond the buffer refuses its packet, which must not be acknowledged.
+    fn check_room(&self, id: Seq16) -> Result<(), ReadError> {
+        if !self.config.channel.kind.is_reliable() || self.has_come(id) {
+            return Ok(());
+        }
+        let unread = u16::try_from(self.ready.len()).unwrap_or(u16::MAX);
+        let window = self.config.receive_buffer.saturating_sub(unread);
+        if id.offset_in(self.next, window).is_some() { Ok(()) } else { Err(ReadError::NoRoom { id }) }
+    }
+
+    fn has_come(&self, id: Seq16) -> bool {
+        id.is_before(self.next) || self.slots.get(id).is_some()
+    }
+
+    fn deliver_once(&mut self, id: Seq16, content: Content, stats: &mut ChannelStats) {
+        let mut waits = None;
+        self.bytes += content.len();
+        if self.config.channel.kind == ChannelKind::Ordered {
+            waits = Some(content);
+        } else {
+            self.deliver(content, stats);
+        }
+        self.slots.insert(id, waits);
+        while let Some(slot) = self.slots.remove(self.next) {
+            self.next = self.next.add(1);
+            if let Some(content) = slot {
+                self.deliver(content, stats);
+            }
+        }
+    }
+
+    fn deliver(&mut self, content: Content, stats: &mut ChannelStats) {
+        match content {
+            Content::Message(Packed { bytes, .. }) => {
+                stats.received += 1;
+                self.ready.push_back(Ready::Message(bytes));
+            }
+            Content::Elsewhere => self.ready.push_back(Ready::Elsewhere),
+            Content::Dropped => stats.skipped += 1,
+        }
+    }
+}
+
+impl Content {
+    const fn len(&self) -> usize {
+        if let Self::Message(message) = self { message.bytes.len() } else { 0 }
+    }
+}
+
+/// Buffers that are kept for the next messages.
+const SPARE_MAX: usize = 64;

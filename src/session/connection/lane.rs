@@ -1,0 +1,103 @@
+//! What one channel sends by KCP: its control block, the long messages that are cut for it, and what waits for room.
+
+use super::large::{self, Large, PART};
+use crate::kcp::Kcp;
+use crate::seq::Sn;
+use crate::session::event::CloseReason;
+use crate::time::Time;
+use crate::wire::{DatagramQueue, InPacket};
+
+/// The control block of one channel, and what surrounds it.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) channel: u8,
+    pub(super) kcp: Kcp<DatagramQueue>,
+    pub(super) large: Option<Box<Large>>,
+    /// Since when the peer's window is closed while something waits for it, and nothing more is acknowledged than this.
+    pub(super) blocked: Option<(Time, Sn)>,
+    pub(super) fragment_chains: u32,
+    /// A message found no room.
+    pub(super) was_full: bool,
+    /// It was asked whether all has arrived, and it had not.
+    pub(super) is_asked: bool,
+    pub(super) wait: Option<Box<Wait>>,
+}
+
+/// A lane waits for room for bytes. They are kept for it: what others ask for later they do not get before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) need: u32,
+    /// Since when; once it was told that there is room, until when that is kept for it.
+    pub(super) at: Time,
+    pub(super) is_told: bool,
+}
+
+impl Wait {
+    /// Who has less comes first.
+    pub(super) const fn turn(&self) -> Time {
+        if self.is_told { Time::ZERO } else { self.at }
+    }
+
+    /// Bytes that it needs of the memory of all; a long message has its own.
+    pub(super) const fn room(&self, is_stream: bool) -> usize {
+        if is_stream || (self.need as usize) < PART { self.need as usize } else { 0 }
+    }
+}
+
+impl Lane {
+    /// Makes what is due; whether something waits that has not left.
+    /// `rtt` is the round trip of the session, µs; 0: it is not known.
+    pub(super) fn update_if_due(&mut self, now: Time, rtt: u64, ahead: Option<&mut InPacket<'_>>) -> bool {
+        self.kcp.expect_round_trip(rtt);
+        if let Some(large) = &mut self.large {
+            large.feed(&mut self.kcp);
+        }
+        if self.kcp.output().is_empty() {
+            self.kcp.update_if_due(now, ahead);
+        }
+        !self.kcp.output().is_empty()
+    }
+
+    /// Whether all that was sent has arrived.
+    pub(super) fn is_idle(&self) -> bool {
+        self.kcp.wait_snd() == 0 && self.waiting() == 0
+    }
+
+    /// Long messages of which KCP does not have all.
+    pub(super) fn waiting(&self) -> usize {
+        self.large.as_ref().map_or(0, |large| large.waiting())
+    }
+
+    /// Bytes of messages until they are acknowledged, but for a long one that is being sent.
+    pub(super) fn held(&self) -> usize {
+        self.kcp.send_held() + self.large.as_ref().map_or(0, |large| large.held())
+    }
+
+    /// Most segments that may wait.
+    pub(super) fn queue(&self) -> u32 {
+        let config = self.kcp.config();
+        config.snd_queue.min(config.snd_queue_bytes / u32::from(config.mss()))
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        match &self.large {
+            Some(large) => large.has_ready() || self.kcp.is_readable(),
+            None => self.kcp.is_readable(),
+        }
+    }
+
+    pub(super) fn became_writable(&mut self) -> bool {
+        let has_room =
+            self.was_full && self.waiting() == 0 && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
+        let is_delivered = self.is_asked && self.is_idle();
+        self.was_full &= !has_room;
+        self.is_asked &= !is_delivered;
+        has_room || is_delivered
+    }
+
+    /// Puts long messages together, unless it is a stream.
+    #[inline]
+    pub(super) fn join(&mut self, max: Option<usize>) -> Result<(), CloseReason> {
+        max.map_or(Ok(()), |max| large::join(&mut self.large, &mut self.kcp, max))
+    }
+}

@@ -1,0 +1,130 @@
+//! Messages too long for KCP, or for a packet: cut into messages of KCP, and put together.
+//!
+//! A message of [`PART`] bytes or more leaves in parts of as many; a shorter part, which may be empty, ends it. Shorter messages are as they
+//! are. So a small message costs nothing, and a long one is handed to KCP as its window moves.
+
+use crate::kcp::Kcp;
+use crate::session::event::CloseReason;
+use crate::wire::DatagramQueue;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// What is cut and put together on one channel. Made for the first long message in either direction.
+#[derive(Debug, Default)]
+pub(super) struct Large {
+    /// Messages of which KCP does not have all yet, in their order: long ones, and what must not overtake them.
+    out: VecDeque<Bytes>,
+    /// Bytes of the first that KCP has.
+    sent: usize,
+    /// Bytes of all of them.
+    out_bytes: usize,
+    /// The parts of the message that is coming.
+    joining: Option<Vec<u8>>,
+    /// A message that is whole.
+    ready: Option<Bytes>,
+}
+
+impl Large {
+    pub(super) fn push(&mut self, message: Bytes) {
+        self.out_bytes += message.len();
+        self.out.push_back(message);
+    }
+
+    /// Messages of which KCP does not have all.
+    pub(super) fn waiting(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Bytes of messages behind the first that waits.
+    pub(super) fn held(&self) -> usize {
+        self.out_bytes - self.out.front().map_or(0, Bytes::len)
+    }
+
+    /// Hands on as much as keeps a window full.
+    pub(super) fn feed(&mut self, kcp: &mut Kcp<DatagramQueue>) {
+        while let Some(front) = self.out.front()
+            && kcp.waiting() < kcp.config().snd_wnd.into()
+        {
+            let rest = front.get(self.sent..).unwrap_or_default();
+            let part = rest.get(..PART).unwrap_or(rest);
+            if kcp.send(part).is_err() {
+                return; // its queue is full
+            }
+            self.sent += part.len();
+            if part.len() < PART {
+                self.out_bytes -= front.len();
+                self.sent = 0;
+                self.out.pop_front();
+            }
+        }
+    }
+
+    pub(super) const fn has_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    /// Bytes of the next message, if it is whole.
+    pub(super) fn next_len(&self, kcp: &Kcp<DatagramQueue>) -> Option<usize> {
+        let in_kcp = || kcp.peek_size().filter(|_| self.joining.is_none());
+        self.ready.as_ref().map(Bytes::len).or_else(in_kcp)
+    }
+
+    pub(super) const fn take_ready(&mut self) -> Option<Bytes> {
+        self.ready.take()
+    }
+
+    /// Takes the parts that KCP has of messages of at most `max` bytes, up to the end of one.
+    fn join(&mut self, kcp: &mut Kcp<DatagramQueue>, max: usize) -> Result<(), CloseReason> {
+        while self.ready.is_none()
+            && let Some(len) = kcp.peek_size()
+        {
+            let start = self.joining.as_ref().map_or(0, Vec::len);
+            let end = start + len;
+            if len > PART || end > max {
+                self.joining = Some(Vec::new()); // what is left of it is no message
+                return Err(CloseReason::StreamCorrupt); // no peer of the same channels sends that
+            }
+            if len < PART && self.joining.is_none() {
+                break; // a message that was not cut
+            }
+            let joining = self.joining.get_or_insert_default();
+            if end > joining.capacity() {
+                joining.reserve_exact((2 * start).clamp(end, max) - start);
+            }
+            joining.resize(end, 0);
+            let _ = kcp.recv_into(joining.get_mut(start..).unwrap_or_default()); // it is there, and fits
+            if len < PART {
+                self.ready = self.joining.take().map(|message| message.into_boxed_slice().into());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let out = self.out.capacity() * size_of::<Bytes>() + self.out_bytes;
+        let coming = self.joining.as_ref().map_or(0, Vec::capacity);
+        size_of::<Self>() + out + coming + self.ready.as_ref().map_or(0, Bytes::len)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.out.is_empty() && self.joining.is_none() && self.ready.is_none()
+    }
+}
+
+/// Takes the parts of long messages that have come, so that what is next in `kcp` is a whole message.
+pub(super) fn join(
+    large: &mut Option<Box<Large>>,
+    kcp: &mut Kcp<DatagramQueue>,
+    max: usize,
+) -> Result<(), CloseReason> {
+    match large {
+        Some(large) => large.join(kcp, max),
+        None if kcp.peek_size().is_some_and(|len| len >= PART || len > max) => {
+            large.get_or_insert_default().join(kcp, max)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Bytes of a part: few enough for any window, and of a size that any datagram can be cut to.
+pub(super) const PART: usize = 16 << 10;

@@ -1,0 +1,138 @@
+//! Messages and bytes of streams that channels hand to KCP, and take from it.
+
+use super::lane::Lane;
+use super::lanes::Lanes;
+use super::large::PART;
+use super::memory::SEGMENT;
+use crate::channel::{ChannelKind, SendError};
+use crate::kcp;
+use crate::session::event::CloseReason;
+use bytes::Bytes;
+
+impl Lanes {
+    /// Sends a message of which there is room for all, or as much of a stream as KCP takes; returns the bytes taken.
+    pub(super) fn send(&mut self, channel: u8, message: &[u8]) -> Result<usize, SendError> {
+        let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
+        let sent = lane.kcp.send(message);
+        if sent.is_ok() && lane.wait.as_ref().is_some_and(|wait| message.len() >= wait.need as usize) {
+            lane.wait = None;
+        }
+        self.note_full(channel, sent, message.len())
+    }
+
+    /// Sends all of what there is room for in memory, as bytes of a stream, or none.
+    pub(super) fn send_stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), SendError> {
+        let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
+        let (len, mss, most) = (bytes.len(), lane.kcp.config().mss(), lane.queue());
+        if len.div_ceil(mss.into()) > most.saturating_sub(lane.kcp.waiting()) as usize {
+            self.await_room(channel);
+            let max = most as usize * usize::from(mss);
+            let full = SendError::Full { channel };
+            return Err(if len > max { SendError::TooLong { channel, len, max } } else { full });
+        }
+        lane.wait.take_if(|wait| len >= wait.need as usize);
+        bytes.chunks(PART).try_for_each(|part| self.send(channel, part).map(drop))
+    }
+
+    /// Whether what is sent on a channel has to go behind a long message, or is one.
+    pub(super) fn is_large(&self, channel: u8, len: usize) -> bool {
+        len >= PART || self.get(channel).is_some_and(|lane| lane.waiting() > 0)
+    }
+
+    /// Sends a long message, or one behind it. One may be as long as it likes; what waits behind it shares the memory of all. Whether there
+    /// was room.
+    pub(super) fn send_large(&mut self, channel: u8, message: &[u8]) -> Result<(), SendError> {
+        let (held, max) = self.send_share(channel);
+        let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
+        let (len, most) = (message.len(), lane.queue() as usize * usize::from(lane.kcp.config().mss()));
+        if most < PART {
+            return Err(SendError::TooLong { channel, len, max: most }); // no part would ever leave
+        }
+        if lane.waiting() > 0 && (held + len + SEGMENT > max || lane.waiting() >= BEHIND_MAX) {
+            return Err(SendError::Full { channel });
+        }
+        let Lane { large, kcp, wait, .. } = lane;
+        wait.take_if(|wait| len >= wait.need as usize);
+        let large = large.get_or_insert_default();
+        large.push(Bytes::copy_from_slice(message));
+        large.feed(kcp);
+        Ok(())
+    }
+
+    pub(super) fn send_end(&mut self, channel: u8) -> Result<(), SendError> {
+        let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
+        let sent = lane.kcp.send_end().map(|()| 0);
+        self.note_full(channel, sent, 0).map(drop)
+    }
+
+    /// If there was no room in the queue of a channel, its user waits for some.
+    fn note_full(
+        &mut self,
+        channel: u8,
+        sent: Result<usize, kcp::SendError>,
+        len: usize,
+    ) -> Result<usize, SendError> {
+        sent.map_err(|error| match error {
+            kcp::SendError::TooLong { max, .. } => SendError::TooLong { channel, len, max },
+            _ => {
+                self.await_room(channel);
+                SendError::Full { channel }
+            }
+        })
+    }
+
+    /// The user of a channel waits for room in its queue.
+    pub(super) fn await_room(&mut self, channel: u8) {
+        if let Some(lane) = self.used(channel) {
+            lane.was_full = true;
+            self.is_awaited = true;
+        }
+    }
+
+    /// Bytes of the next message of a channel; `None`: it is not there yet.
+    pub(super) fn next_len(&self, channel: u8) -> Option<usize> {
+        let lane = self.get(channel)?;
+        match &lane.large {
+            Some(large) => large.next_len(&lane.kcp),
+            None => lane.kcp.peek_size(),
+        }
+    }
+
+    /// Takes the next message of a channel into `buf`, which has room for it.
+    pub(super) fn recv_into(&mut self, channel: u8, buf: &mut [u8]) -> Result<Option<usize>, CloseReason> {
+        let max = self.message_max(channel);
+        let Some(lane) = self.get_mut(channel) else { return Ok(None) };
+        let ready = lane.large.as_mut().and_then(|large| large.take_ready());
+        let len = match ready {
+            Some(ready) => {
+                let to = buf.get_mut(..ready.len());
+                to.into_iter().for_each(|to| to.copy_from_slice(&ready));
+                Some(ready.len())
+            }
+            None => lane.kcp.recv_into(buf).ok(),
+        };
+        lane.join(max).map(|()| len)
+    }
+
+    /// Takes the next message of a channel.
+    pub(super) fn recv(&mut self, channel: u8) -> Result<Option<Bytes>, CloseReason> {
+        let max = self.message_max(channel);
+        let Some(lane) = self.get_mut(channel) else { return Ok(None) };
+        let ready = lane.large.as_mut().and_then(|large| large.take_ready());
+        let message = ready.or_else(|| lane.kcp.recv());
+        lane.join(max).map(|()| message)
+    }
+
+    /// Longest message of a channel; `None`: it is a stream.
+    pub(super) fn message_max(&self, channel: u8) -> Option<usize> {
+        let of = self.config.channels.get(usize::from(channel))?;
+        (of.channel.kind() != ChannelKind::Stream).then_some(of.max_message as usize)
+    }
+
+    pub(super) fn is_stream(&self, channel: u8) -> bool {
+        self.message_max(channel).is_none()
+    }
+}
+
+/// Most messages that wait behind a long one.
+const BEHIND_MAX: usize = 1024;

@@ -1,0 +1,388 @@
+//! What a program sends and receives: each channel's by KCP or in packets.
+
+use super::Connection;
+use super::large::PART;
+use super::memory::SEGMENT;
+use crate::channel::{
+    AnyChannel, Carrier, Channel, ChannelConfig, ChannelError, ChannelKind, ChannelStats, PackedNext,
+    RecvError, SendError,
+};
+use crate::kcp::{Kcp, Stats};
+use crate::message::pack::Payload;
+use crate::seq::Seq16;
+use crate::session::event::{CloseReason, DatagramId};
+use bytes::Bytes;
+
+impl Connection {
+    /// Queues a message. It leaves when the session is polled next, or when there is room for it on the path and at the peer; a long one is
+    /// cut and put together again.
+    ///
+    /// # Errors
+    ///
+    /// Enough waits already ([`is_full`](SendError::is_full)): send it again later. Or it is too long, the handle is none of the session's
+    /// channels, or the session is not up. Nothing is queued then.
+    pub fn send<P: Payload + ?Sized>(
+        &mut self,
+        channel: Channel<P>,
+        message: &P::Sent,
+    ) -> Result<(), SendError> {
+        let mut spare = self.scratch.take().unwrap_or_default();
+        let sent = P::pack(message, &mut spare)
+            .map_err(SendError::from)
+            .and_then(|(bytes, bits)| self.send_packed(channel.into(), bytes, bits));
+        if spare.capacity() <= PART {
+            self.scratch = Some(spare);
+        }
+        sent
+    }
+
+    /// Takes the next message of a channel; `None`: there is none yet. Of a stream it is the bytes that have come, as they were cut.
+    ///
+    /// A handle that is none of the session's channels is an error in the program, which is logged as such.
+    pub fn recv<P: Payload + ?Sized>(&mut self, channel: Channel<P>) -> Option<P::Received> {
+        let number = channel.number();
+        let config = self.channel(channel.into()).inspect_err(|error| log::error!("recv: {error}")).ok()?;
+        let is_in_packets = config.carrier == Carrier::Packets;
+        let packed = self.packed.as_mut().filter(|_| is_in_packets);
+        let message = match packed.and_then(|packed| packed.take(number, P::unpack)) {
+            Some(PackedNext::Message(message)) => message,
+            _ => P::unpack_owned(self.recv_long(number)?),
+        };
+        message.inspect_err(|error| self.on_bad_message(error)).ok()
+    }
+
+    /// Takes the next message of a channel of bytes into `buf` and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none yet; or it does not fit, and stays; or the handle is none of the session's channels.
+    pub fn recv_into(&mut self, channel: Channel, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.channel(channel.into())?;
+        self.read_packed(channel.number(), buf)
+    }
+
+    /// Bytes of the next message of a channel; `None`: it is not there yet.
+    #[must_use]
+    pub fn peek_size(&self, channel: impl Into<AnyChannel>) -> Option<usize> {
+        self.next_len(self.channel(channel.into()).ok()?.channel.number())
+    }
+
+    /// Ends what this end sends on a stream. It ends nothing but by agreement: the peer receives it as no bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`send`](Self::send).
+    pub fn send_end(&mut self, channel: Channel) -> Result<(), SendError> {
+        self.channel(channel.into())?;
+        self.end_packed(channel.number())
+    }
+
+    /// Queues as much of the bytes of a stream as there is room for; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for any ([`is_full`](SendError::is_full)), the handle is no stream of the session, or it is not up.
+    pub fn write(&mut self, channel: Channel, bytes: &[u8]) -> Result<usize, SendError> {
+        self.channel(channel.into())?;
+        self.write_packed(channel.number(), bytes)
+    }
+
+    /// Whether all that was sent on a reliable channel is known to have arrived. If not,
+    /// [`Event::Writable`](crate::session::Event::Writable) tells when it has.
+    pub fn is_delivered(&mut self, channel: impl Into<AnyChannel>) -> bool {
+        let channel = channel.into().number();
+        if self.packed.as_ref().is_some_and(|packed| packed.waits(channel)) {
+            self.budget.asked |= 1 << channel;
+            return false;
+        }
+        self.lanes.is_delivered(channel)
+    }
+
+    /// Queues an unreliable datagram. It leaves as soon as the session is polled, once.
+    ///
+    /// # Errors
+    ///
+    /// Too many bytes wait ([`is_full`](SendError::is_full)), or it is too long, or the session is not up.
+    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
+        self.check_up()?;
+        if !self.budget.has_room(datagram.len()) {
+            return Err(SendError::Full { channel: DATAGRAMS });
+        }
+        let id = self.datagrams.send(&self.lanes.config, datagram)?;
+        self.budget.spend(datagram.len() + SEGMENT);
+        Ok(id)
+    }
+
+    /// Takes the next unreliable datagram; `None`: there is none.
+    pub fn recv_datagram(&mut self) -> Option<Bytes> {
+        self.datagrams.recv()
+    }
+
+    /// Takes the next unreliable datagram into `buf` and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it does not fit and stays.
+    pub fn recv_datagram_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.datagrams.recv_into(buf)
+    }
+
+    /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
+    /// Of those that nobody asks for the newest 1024 are kept.
+    pub fn pop_delivered(&mut self) -> Option<DatagramId> {
+        self.datagrams.pop_delivered()
+    }
+
+    /// Takes the number of a message in packets that is known to have arrived, counted from 0 on its channel, which has
+    /// [`receipts`](ChannelConfig::receipts). Of those that nobody asks for the newest `send_buffer` are kept.
+    pub fn pop_delivered_message(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
+        self.packed.as_mut()?.pop_delivered(channel)
+    }
+
+    /// Takes the number of a message in packets that was given up, for it had [expired](ChannelConfig::expire_after).
+    pub fn pop_expired_message(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
+        self.packed.as_mut()?.pop_expired(channel)
+    }
+
+    /// What the control block of a channel has counted and measured; `None`: KCP carries nothing of it.
+    #[must_use]
+    pub fn kcp_stats(&self, channel: impl Into<AnyChannel>) -> Option<Stats> {
+        self.lanes.look(channel.into().number(), Kcp::stats)
+    }
+
+    /// What a channel in packets has counted; zeros if it is none.
+    #[must_use]
+    pub fn channel_stats(&self, channel: impl Into<AnyChannel>) -> ChannelStats {
+        self.packed.as_ref().map(|packed| packed.stats(channel)).unwrap_or_default()
+    }
+
+    /// Whether a handle is of the session's channels.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    pub fn check<P: Payload + ?Sized>(&self, channel: Channel<P>) -> Result<(), ChannelError> {
+        self.channel(channel.into()).map(drop)
+    }
+
+    /// The channel of the session that a handle is of.
+    fn channel(&self, handle: AnyChannel) -> Result<&ChannelConfig, ChannelError> {
+        let channels = &self.lanes.config.channels;
+        let missing = ChannelError::Missing { number: handle.number(), count: channels.len() };
+        let config = channels.get(usize::from(handle.number())).ok_or(missing)?;
+        if config.channel == handle { Ok(config) } else { Err(ChannelError::wrong(handle, config.channel)) }
+    }
+
+    fn check_up(&self) -> Result<(), SendError> {
+        if self.is_up() { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    /// Queues a message that is packed.
+    pub(crate) fn send_packed(
+        &mut self,
+        handle: AnyChannel,
+        bytes: &[u8],
+        bits: usize,
+    ) -> Result<(), SendError> {
+        self.check_up()?;
+        let ChannelConfig { carrier, max_message, .. } = self.channel(handle)?;
+        let (channel, len, max) = (handle.number(), bytes.len(), *max_message as usize);
+        match carrier {
+            Carrier::Kcp if handle.kind() == ChannelKind::Stream => self.send_stream(channel, bytes),
+            _ if len > max => Err(SendError::TooLong { channel, len, max }),
+            Carrier::Kcp => self.send_long(channel, bytes),
+            Carrier::Packets => self.send_in_packet(handle, bytes, bits),
+        }
+    }
+
+    /// As [`write`](Self::write), whatever the type of the channel.
+    pub(crate) fn write_packed(&mut self, channel: u8, bytes: &[u8]) -> Result<usize, SendError> {
+        self.check_up()?;
+        self.check_stream(channel)?;
+        self.send_kcp(channel, bytes)
+    }
+
+    /// As [`send_end`](Self::send_end), whatever the type of the channel.
+    pub(crate) fn end_packed(&mut self, channel: u8) -> Result<(), SendError> {
+        self.check_up()?;
+        self.check_stream(channel)?;
+        self.lanes.send_end(channel)
+    }
+
+    /// As [`recv_into`](Self::recv_into), of a stream.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn read_stream(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.check_stream(channel)?;
+        self.read_packed(channel, buf)
+    }
+
+    fn check_stream(&self, channel: u8) -> Result<(), ChannelError> {
+        self.channel(Channel::stream(channel).into()).map(drop)
+    }
+
+    /// As [`recv_into`](Self::recv_into), whatever the type of the channel.
+    pub(crate) fn read_packed(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let (have, need) = (buf.len(), self.next_len(channel).ok_or(RecvError::Empty)?);
+        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
+        self.read_into(channel, room);
+        Ok(need)
+    }
+
+    /// Segments and long messages of a channel that are not known to have arrived. If there are some,
+    /// [`Event::Writable`](crate::session::Event::Writable) comes when there are none.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn unacked_of(&mut self, channel: u8) -> usize {
+        if self.lanes.is_delivered(channel) { 0 } else { self.lanes.unacked_of(channel) }
+    }
+
+    /// Takes the next message of a channel, whatever its type, as it was packed.
+    #[cfg(feature = "net")]
+    pub(crate) fn recv_packed(&mut self, channel: u8) -> Option<Bytes> {
+        let packed = self.packed.as_mut().and_then(|packed| packed.take(channel, Bytes::copy_from_slice));
+        match packed {
+            Some(PackedNext::Message(message)) => Some(message),
+            _ => self.recv_long(channel),
+        }
+    }
+
+    /// All of the bytes, or none.
+    fn send_stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), SendError> {
+        let fits = self.within_memory(channel, bytes).map_or(0, <[u8]>::len);
+        if fits < bytes.len() {
+            let (len, max) = (bytes.len(), self.lanes.send_most());
+            if len > max {
+                return Err(SendError::TooLong { channel, len, max });
+            }
+            self.wait_for_room(channel, len);
+            return Err(SendError::Full { channel });
+        }
+        self.lanes.send_stream(channel, bytes)?;
+        self.budget.spend(bytes.len() + SEGMENT);
+        self.turns.is_eager = self.lanes.are_open();
+        Ok(())
+    }
+
+    /// Queues a message by KCP, cut if it is long.
+    fn send_long(&mut self, channel: u8, bytes: &[u8]) -> Result<(), SendError> {
+        if !self.lanes.is_large(channel, bytes.len()) {
+            return self.send_kcp(channel, bytes).map(drop);
+        }
+        if !self.budget.has_room(bytes.len()) {
+            self.wait_for_room(channel, bytes.len());
+            return Err(SendError::Full { channel });
+        }
+        let sent = self.lanes.send_large(channel, bytes);
+        if sent.is_err_and(|error| error.is_full()) {
+            self.lanes.await_room(channel);
+        }
+        sent?;
+        self.budget.spend(bytes.len() + SEGMENT);
+        self.turns.is_eager = self.lanes.are_open();
+        Ok(())
+    }
+
+    /// Hands a message to KCP, or as much of a stream as there is room for.
+    fn send_kcp(&mut self, channel: u8, bytes: &[u8]) -> Result<usize, SendError> {
+        let room = self.within_memory(channel, bytes);
+        if room.is_err_and(|error| error.is_full()) {
+            self.wait_for_room(channel, if self.lanes.is_stream(channel) { 1 } else { bytes.len() });
+        }
+        let taken = self.lanes.send(channel, room?)?;
+        self.budget.spend(taken + SEGMENT);
+        self.turns.is_eager = self.lanes.are_open();
+        Ok(taken)
+    }
+
+    fn wait_for_room(&mut self, channel: u8, need: usize) {
+        self.budget.is_short = true;
+        self.lanes.wait_for_room(self.keepalive.now, channel, need);
+    }
+
+    /// Stores a message for the next packets, or sends it by KCP if it is too long for one.
+    fn send_in_packet(&mut self, handle: AnyChannel, bytes: &[u8], bits: usize) -> Result<(), SendError> {
+        let (channel, kind, now) = (handle.number(), handle.kind(), self.keepalive.now);
+        if !self.budget.has_room(bytes.len()) {
+            self.budget.awaits |= 1 << channel;
+            return Err(SendError::Full { channel });
+        }
+        let Some(packed) = &mut self.packed else { return Err(SendError::Closed) };
+        if !packed.has_room(handle) && (kind != ChannelKind::Unordered || bytes.len() < PART) {
+            self.budget.awaits |= 1 << channel;
+            return Err(SendError::Full { channel });
+        }
+        if packed.store(now, channel, (bytes, bits))?.is_some() {
+            self.budget.spend(self.mtu.least().into()); // and its place, and in what its packet is remembered
+            return Ok(());
+        }
+        if !kind.is_reliable() {
+            return Err(SendError::TooLong { channel, len: bytes.len(), max: packed.payload_max() });
+        }
+        self.send_long(channel, bytes)?;
+        if kind == ChannelKind::Ordered
+            && let Some(packed) = &mut self.packed
+        {
+            packed.store_elsewhere(now, channel)?; // there is room for it
+        }
+        Ok(())
+    }
+
+    /// Whether KCP has brought something that can be read.
+    pub(super) fn is_readable(&self) -> bool {
+        let packed = self.packed.as_ref();
+        self.lanes.is_readable(|channel| {
+            packed.is_none_or(|packed| !packed.is_ordered(channel) || packed.is_elsewhere(channel))
+        })
+    }
+
+    pub(crate) fn next_len(&self, channel: u8) -> Option<usize> {
+        let packed = self.packed.as_ref();
+        packed.and_then(|packed| packed.next_len(channel)).or_else(|| {
+            let config = self.lanes.config.channels.get(usize::from(channel))?;
+            let is_next = config.carrier == Carrier::Kcp
+                || config.channel.kind() == ChannelKind::Unordered
+                || packed.is_some_and(|packed| packed.is_elsewhere(channel));
+            self.lanes.next_len(channel).filter(|_| is_next)
+        })
+    }
+
+    /// Takes the next message, which is there, into `buf`, which is as long.
+    fn read_into(&mut self, channel: u8, buf: &mut [u8]) {
+        if let Some(packed) = &mut self.packed {
+            let copy = |bytes: &[u8]| buf.copy_from_slice(bytes);
+            if let Some(PackedNext::Message(())) = packed.take(channel, copy) {
+                return;
+            }
+            packed.pop_elsewhere(channel);
+        }
+        if let Err(reason) = self.lanes.recv_into(channel, buf) {
+            self.fail(self.keepalive.now, reason);
+        }
+    }
+
+    /// The next message that KCP has brought of a channel, if it is its turn.
+    fn recv_long(&mut self, channel: u8) -> Option<Bytes> {
+        self.next_len(channel)?;
+        let message = match self.lanes.recv(channel) {
+            Ok(message) => message?,
+            Err(reason) => {
+                self.fail(self.keepalive.now, reason);
+                return None;
+            }
+        };
+        if let Some(packed) = &mut self.packed {
+            packed.pop_elsewhere(channel);
+        }
+        Some(message)
+    }
+
+    /// A message is not of its type, which no peer of the same channels sends.
+    #[cold]
+    pub(crate) fn on_bad_message(&mut self, error: &crate::message::BitsError) {
+        log::debug!("a message that is none: {error}");
+        self.stats.rare_mut().messages_refused += 1;
+        self.fail(self.keepalive.now, CloseReason::Protocol);
+    }
+}
+
+/// What errors call the unreliable datagrams, which are no channel of the config.
+pub(crate) const DATAGRAMS: u8 = u8::MAX;

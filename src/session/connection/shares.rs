@@ -1,0 +1,108 @@
+//! What each channel that KCP carries has of the memory of all: a share that no other takes, and of the rest what it asked for first.
+
+use super::lane::{Lane, Wait};
+use super::lanes::Lanes;
+use crate::time::Time;
+use std::time::Duration;
+
+impl Lanes {
+    /// Bytes that the messages of a channel take until they are acknowledged, and how many they may.
+    pub(super) fn send_share(&self, channel: u8) -> (usize, usize) {
+        if let [lane] = self.lanes.as_slice()
+            && self.config.channels.len() == 1
+        {
+            return (lane.held(), self.config.send_memory as usize);
+        }
+        let turn_of = |lane: &Lane| lane.wait.as_ref().map_or(Time::NEVER, |wait| wait.turn());
+        let turn = self.get(channel).map_or(Time::NEVER, turn_of);
+        let (own, most) = self.shares(self.config.send_memory);
+        let mut rest = most - own;
+        for lane in &self.lanes {
+            if lane.channel != channel {
+                let first = lane.wait.as_ref().filter(|wait| (wait.turn(), lane.channel) < (turn, channel));
+                let taken = lane.held() + first.map_or(0, |wait| wait.room(self.is_stream(lane.channel)));
+                rest = rest.saturating_sub(taken.saturating_sub(own));
+            }
+        }
+        (self.get(channel).map_or(0, Lane::held), own + rest)
+    }
+
+    pub(super) fn send_most(&self) -> usize {
+        self.shares(self.config.send_memory).1
+    }
+
+    /// What each lane has of `memory` for itself, and what one may take when the others have nothing.
+    fn shares(&self, memory: u32) -> (usize, usize) {
+        let count = self.len().max(1);
+        let own = memory as usize / SHARED / count;
+        (own, memory as usize - own * (count - 1))
+    }
+
+    /// A channel found no room for so many bytes.
+    pub(super) fn wait_for_room(&mut self, now: Time, channel: u8, need: usize) {
+        let Some(lane) = self.used(channel) else { return };
+        let need = u32::try_from(need).unwrap_or(u32::MAX); // more is too long
+        let wait = lane.wait.get_or_insert_with(|| Box::new(Wait { need, at: now, is_told: false }));
+        wait.need = wait.need.max(need);
+        if std::mem::take(&mut wait.is_told) {
+            wait.at = now;
+        }
+    }
+
+    /// Whether a lane that waits has room, of a `memory` that all share, and was not told yet. Who was told and takes nothing waits no more.
+    pub(super) fn regain_room(&mut self, now: Time, memory: u64) -> bool {
+        let mut any = false;
+        for index in 0..self.lanes.len() {
+            let Some(channel) =
+                self.lanes.get(index).filter(|lane| lane.wait.is_some()).map(|lane| lane.channel)
+            else {
+                continue;
+            };
+            let (held, max) = self.send_share(channel);
+            let is_stream = self.is_stream(channel);
+            let Some(Lane { wait: slot, .. }) = self.lanes.get_mut(index) else { continue };
+            let Some(wait) = slot else { continue };
+            if wait.is_told && wait.at <= now {
+                *slot = None;
+            } else if !wait.is_told
+                && held <= max / 2
+                && held + wait.room(is_stream) <= max
+                && memory > wait.need.into()
+            {
+                (wait.at, wait.is_told, any) = (now + KEPT, true, true);
+            }
+        }
+        any
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.wait.is_some())
+    }
+
+    /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
+    /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
+    /// peer that the window is closed.
+    pub(super) fn make_room(&mut self, index: usize, left: u64) {
+        let mut limit = self.config.receive_memory;
+        if self.config.channels.len() > 1 {
+            let (own, most) = self.shares(limit);
+            let [own, most] = [own, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+            limit = most;
+            for (other, lane) in self.lanes.iter().enumerate() {
+                if other != index {
+                    limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
+                }
+            }
+        }
+        if let Some(lane) = self.lanes.get_mut(index) {
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            let most = lane.kcp.receive_reserved().saturating_add(left);
+            lane.kcp.set_receive_room(limit.min(most.max(lane.kcp.config().rcv_mtu.into())));
+        }
+    }
+}
+
+/// One part of so many of the memory of all lanes is shared out among them; the rest is for whoever comes first.
+const SHARED: usize = 4;
+/// How long room is kept for a lane that was told that it has some.
+const KEPT: Duration = Duration::from_millis(20);
