@@ -29,8 +29,8 @@ pub enum Resend {
 
 /// How one channel works: plain fields, checked once. Nothing is clamped: a value out of range is a [`ConfigError`].
 ///
-/// Both ends of a channel need the same `channel`, `carrier`, `receive_buffer` and `messages_per_packet`: the bytes depend on them. The
-/// handshake compares them.
+/// Both ends of a channel need the same `channel`, `carrier` and `max_message`, and in packets the same `receive_buffer` and
+/// `messages_per_packet`. The handshake compares them.
 ///
 /// ```
 /// use whitewater::{Channel, ChannelConfig};

@@ -2,7 +2,6 @@
 
 use super::config::{Config, RTO_MAX};
 use super::congestion::Loss;
-use super::modern::AGE_MAX;
 use super::{Event, Kcp, Work};
 use crate::time::Time;
 use crate::wire::Output;
@@ -125,8 +124,8 @@ impl<O: Output> Kcp<O> {
 /// RTO before the first sample, ms. Source: ikcp.c `IKCP_RTO_DEF`.
 const RTO_DEFAULT: u32 = 200;
 
-/// Longest round trip that is taken from elsewhere, µs: as much as a measured one may take.
-const EXPECTED_MAX: u32 = AGE_MAX.unsigned_abs();
+/// Longest round trip that is taken from elsewhere, µs: a standstill may have made it too long. Source: RFC 6298 (2.1), the first RTO.
+const EXPECTED_MAX: u32 = 1_000_000;
 
 /// Largest round trip that is believed, ms: two of the largest RTO. An older echo is forged, or from
 /// before the clock jumped.

@@ -61,6 +61,17 @@ impl Rtt {
         duration(self.min)
     }
 
+    /// The same in whole µs.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative, and far below 2^64"
+    )]
+    #[inline]
+    pub(crate) const fn min_micros(&self) -> u64 {
+        self.min as u64
+    }
+
     /// The longest round trip.
     pub(crate) fn max(&self) -> Duration {
         duration(self.max)

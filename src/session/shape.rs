@@ -73,10 +73,11 @@ fn entries(config: &SessionConfig) -> impl Iterator<Item = (u8, u64, [u32; 3])> 
             *config;
         let (kind, in_packets) = match (channel.kind(), carrier) {
             (ChannelKind::Ordered, Carrier::Kcp) => (0, [0; 2]),
-            (ChannelKind::Stream, _) => (1, [0; 2]),
+            (ChannelKind::Stream, _) => return (1, channel.shape, [0; 3]),
             (kind, _) => (kind as u8 + 2, [receive_buffer.into(), messages_per_packet.into()]),
         };
         let [receive_buffer, messages_per_packet] = in_packets;
+        let max_message = if channel.kind().is_reliable() { max_message } else { 0 };
         (kind, channel.shape, [receive_buffer, messages_per_packet, max_message])
     })
 }

@@ -143,7 +143,7 @@ def refused(server, suite: int, why: int, secrets: handshake.Secrets) -> None:
 
 def other_channels(server, secrets: handshake.Secrets) -> None:
     """The server rejects who has other channels, and says which it has itself."""
-    found = Session(server, 0x0201, PROTOCOL_ID, secrets, channels=[*ORDERED, (5, BYTES, (256, 64, 1 << 20))]).accepted
+    found = Session(server, 0x0201, PROTOCOL_ID, secrets, channels=[*ORDERED, (5, BYTES, (256, 64, 0))]).accepted
     assert (found.rejected, found.server_sid, found.user) == (SHAPE, 0, handshake.shape(ORDERED)), found
 
 

@@ -115,7 +115,7 @@ impl<O: Output> Kcp<O> {
 /// back.
 const AHEAD_MAX: i32 = 1000;
 /// Oldest token that is believed, µs. Older, and more likely the clock jumped, or the process stopped.
-pub(in crate::kcp) const AGE_MAX: i32 = 10_000_000;
+const AGE_MAX: i32 = 10_000_000;
 
 /// What a datagram has freed so far.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ mod spread;
 mod waits;
 
 use detect::{Rack, Sent};
-pub(super) use input::{AGE_MAX, Arrivals};
+pub(super) use input::Arrivals;
 pub(super) use rebuild::Rebuild;
 pub(super) use resend::ByTime;
 pub(super) use waits::Ride;

@@ -32,8 +32,8 @@ pub(super) struct Handle<E: End> {
     sessions: BTreeMap<Id, Known>,
     /// With what each counts for until it is taken.
     events: VecDeque<(Id, Event, usize)>,
-    /// The session of a server whose end was told last, which is forgotten with the next event, and what it counts for.
-    ended: Option<(SessionId, usize)>,
+    /// The session of a server whose end was told last, which is forgotten with the next event.
+    ended: Option<SessionId>,
     pub(super) local_addr: SocketAddr,
 }
 
@@ -95,22 +95,21 @@ impl<E: End> Handle<E> {
     }
 
     pub(super) fn poll_event(&mut self) -> Option<(Id, Event)> {
-        if let Some((ended, cost)) = self.ended.take() {
-            if let Some(mut known) = self.sessions.remove(&Some(ended)) {
-                let thread = self.of(Some(ended));
-                known.inbox.clear(|way, cost| {
-                    thread.into_iter().for_each(|thread| known.counts.taken(&thread.shared, way, cost))
-                });
-            }
-            self.heard(Some(ended), cost);
+        if let Some(ended) = self.ended.take()
+            && let Some(mut known) = self.sessions.remove(&Some(ended))
+        {
+            let thread = self.of(Some(ended));
+            known.inbox.clear(|way, cost| {
+                thread.into_iter().for_each(|thread| known.counts.taken(&thread.shared, way, cost))
+            });
         }
         if self.events.is_empty() {
             self.poll(Some(Duration::ZERO));
         }
         let (id, event, cost) = self.events.pop_front()?;
-        match (id, event) {
-            (Some(id), Event::Closed { .. }) => self.ended = Some((id, cost)),
-            _ => self.heard(id, cost),
+        self.heard(id, cost); // at once: a program that waits for the next event must not wait for itself
+        if let (Some(id), Event::Closed { .. }) = (id, event) {
+            self.ended = Some(id);
         }
         if event == Event::Readable
             && let Some(known) = self.sessions.get_mut(&id)

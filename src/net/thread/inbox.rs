@@ -8,17 +8,16 @@ use std::mem::replace;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     messages: BTreeMap<u8, VecDeque<(Bytes, usize)>>,
-    /// There was something to read when the program was told so, or will be, and it has not read all.
-    is_told: bool,
-    /// It will be told: the event waits to be taken.
+    /// The program will be told that there is something to read: the event waits to be taken.
     is_event_waiting: bool,
 }
 
 impl Inbox {
-    /// Keeps a message; returns whether the program has to be told that there is something to read.
+    /// Keeps a message; returns whether the program has to be told that there is something to read: on a channel of which it has read all.
     pub(super) fn push(&mut self, channel: u8, message: Bytes, cost: usize) -> bool {
-        self.messages.entry(channel).or_default().push_back((message, cost));
-        !replace(&mut self.is_told, true) && !replace(&mut self.is_event_waiting, true)
+        let queue = self.messages.entry(channel).or_default();
+        queue.push_back((message, cost));
+        queue.len() == 1 && !replace(&mut self.is_event_waiting, true)
     }
 
     /// The program was told that there is something to read.
@@ -31,7 +30,6 @@ impl Inbox {
         let message = queue.pop_front();
         if queue.is_empty() {
             self.messages.remove(&channel);
-            self.is_told &= !self.messages.is_empty();
         }
         message
     }

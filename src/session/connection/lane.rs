@@ -49,13 +49,19 @@ impl Lane {
     /// `rtt` is the round trip of the session, µs; 0: it is not known.
     pub(super) fn update_if_due(&mut self, now: Time, rtt: u64, ahead: Option<&mut InPacket<'_>>) -> bool {
         self.kcp.expect_round_trip(rtt);
-        if let Some(large) = &mut self.large {
-            large.feed(&mut self.kcp);
-        }
+        self.feed();
         if self.kcp.output().is_empty() {
             self.kcp.update_if_due(now, ahead);
         }
         !self.kcp.output().is_empty()
+    }
+
+    /// Hands on what there is room for of long messages.
+    #[inline]
+    pub(super) fn feed(&mut self) {
+        if let Some(large) = &mut self.large {
+            large.feed(&mut self.kcp);
+        }
     }
 
     /// Whether all that was sent has arrived.

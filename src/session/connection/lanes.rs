@@ -182,6 +182,7 @@ impl Lanes {
         if std::mem::replace(&mut lane.fragment_chains, broken) < broken {
             return Err(CloseReason::StreamCorrupt);
         }
+        lane.feed(); // or nothing would be due when all that KCP had has arrived
         lane.join(max)
     }
 

@@ -301,12 +301,17 @@ impl Connection {
     /// Stores a message for the next packets, or sends it by KCP if it is too long for one.
     fn send_in_packet(&mut self, handle: AnyChannel, bytes: &[u8], bits: usize) -> Result<(), SendError> {
         let (channel, kind, now) = (handle.number(), handle.kind(), self.keepalive.now);
+        let Some(packed) = &mut self.packed else { return Err(SendError::Closed) };
+        let is_long = bytes.len() > packed.payload_max();
         if !self.budget.has_room(bytes.len()) {
-            self.budget.awaits |= 1 << channel;
+            if is_long && kind.is_reliable() {
+                self.wait_for_room(channel, bytes.len());
+            } else {
+                self.budget.awaits |= 1 << channel;
+            }
             return Err(SendError::Full { channel });
         }
-        let Some(packed) = &mut self.packed else { return Err(SendError::Closed) };
-        if !packed.has_room(handle) && (kind != ChannelKind::Unordered || bytes.len() < PART) {
+        if !packed.has_room(handle) && (kind != ChannelKind::Unordered || !is_long) {
             self.budget.awaits |= 1 << channel;
             return Err(SendError::Full { channel });
         }

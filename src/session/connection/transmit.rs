@@ -152,7 +152,7 @@ impl Connection {
             if is_for_lanes {
                 FrameWriter::begin_kcp(buf);
             }
-            let rtt = self.measured.rtt.smoothed_micros();
+            let rtt = self.measured.rtt.min_micros(); // a standstill may have made the others long
             first = self.lanes.update(now, rtt, is_for_lanes.then_some((&mut *buf, frames_end)));
             if first.is_none() {
                 buf.truncate(frames_start);
