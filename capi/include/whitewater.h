@@ -686,18 +686,7 @@ struct ww_server *ww_server_bind(const char *address,
                                  int32_t *error);
 
 /*
- From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
- apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
- */
-int32_t ww_server_require_tokens(struct ww_server *server,
-                                 uint64_t protocol_id,
-                                 uint64_t server_id,
-                                 uint8_t key_id,
-                                 const uint8_t *key);
-
-/*
- Queues a message on a channel of `session`: 0; `WW_AGAIN`: as much waits as may, `WW_TOO_LONG`: it is longer than `max_message` of the channel, or
- than a datagram on a channel that is not reliable.
+ Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
  */
 int32_t ww_server_send(struct ww_server *server,
                        uint32_t session,
