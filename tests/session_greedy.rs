@@ -132,7 +132,7 @@ fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_channels_and_on_time_where
             p99(&beside),
             p99(&alone)
         );
-        // All lanes together fill the queue of the path, in which the game must wait, plus a round trip if
+        // All channels together fill the queue of the path, in which the game must wait, plus a round trip if
         // its datagram is dropped there.
         assert!(
             p99(&beside) <= p99(&alone) + ms(122),
