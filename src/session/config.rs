@@ -43,8 +43,8 @@ settings! {
         /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
         pub datagrams_in: u32 = 64 << 10, 1500..=1 << 24;
         /// Bytes that messages carried by KCP may take until they are acknowledged, with 32 for each segment: 1500 to 2^30. A quarter is
-        /// shared out evenly among the channels, and no other takes from that; the rest is for whoever asks first. One message of 16 KiB or
-        /// more of each channel does not count while it is being sent.
+        /// shared out evenly among the channels, and no other takes from that; the rest is for whoever asks first. Of a message of
+        /// 16 KiB or more that its channel is sending only what KCP has of it counts, up to two windows.
         pub send_memory: u32 = 256 << 10, 1500..=1 << 30;
         /// Bytes of segments that KCP holds until they are read: 200,000 to 2^30. A quarter is shared out evenly among the channels; the
         /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200. A
