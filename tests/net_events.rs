@@ -72,7 +72,7 @@ fn the_log_of_a_server_session_and_of_a_client_can_be_written_to_a_file() {
     assert_eq!(count(&written, [r#""e":"start""#, r#""e":"recv","rcv_nxt":1"#]), [2, 1]);
     let mut sent = Vec::new();
     client.connection_mut().unwrap().write_log(&mut sent).unwrap();
-    assert_eq!(count(&sent, [r#""lane":0,"e":"send","sn":0,"n":1,"bytes":5"#]), [1]);
+    assert_eq!(count(&sent, [r#""channel":0,"e":"send","sn":0,"n":1,"bytes":5"#]), [1]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn the_log_of_sessions_behind_threads() {
         give.send(log).unwrap();
     }));
     let log = take.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
+    assert_eq!(count(&log, [r#""channel":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
 }
 
 #[cfg(feature = "tokio")]
@@ -162,7 +162,7 @@ async fn the_log_of_sessions_and_streams_under_tokio() {
     session.recv_into(on(0), &mut [0; 100]).await.unwrap();
     let mut log = Vec::new();
     session.with(|connection| connection.write_log(&mut log)).unwrap().unwrap();
-    assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
+    assert_eq!(count(&log, [r#""channel":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
 
     let limits =
         kcp::PeersConfig { kcp: Config { stream: true, ..configs::turbo() }, ..kcp::PeersConfig::open() };

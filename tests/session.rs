@@ -43,7 +43,7 @@ fn channels_by_kcp_in_packets_and_datagrams_share_one_session() {
     let mut world = connected(1, &path(0.1));
     let _now = world.now;
     let client = world.client();
-    client.send(on(0), b"lane 0").unwrap();
+    client.send(on(0), b"on KCP").unwrap();
     client.send(on(1), &[5; 3000]).unwrap();
     let datagram = client.send_datagram(b"datagram").unwrap();
     client.send(MESSAGES, b"message").unwrap();
@@ -53,7 +53,7 @@ fn channels_by_kcp_in_packets_and_datagrams_share_one_session() {
     let mut buf = [0; 4000];
     let server = world.session();
     assert_eq!(server.recv_into(on(0), &mut buf), Ok(6));
-    assert_eq!(&buf[..6], b"lane 0");
+    assert_eq!(&buf[..6], b"on KCP");
     assert_eq!((server.peek_size(on(1)), server.recv_into(on(1), &mut buf)), (Some(3000), Ok(3000)));
     assert_eq!(server.recv(MESSAGES).unwrap(), "message");
     let delivered = server.recv_datagram_into(&mut buf).is_ok();

@@ -1,4 +1,4 @@
-//! Everything at once in one session: lanes, the four kinds of channels, unreliable datagrams. Each keeps its
+//! Everything at once in one session: channels by KCP and in packets, of every kind, unreliable datagrams. Each keeps its
 //! promise whatever gets lost, reports what arrived, and all share datagrams.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -51,7 +51,7 @@ struct Seen {
     datagrams: Vec<u32>,
     told: [BTreeSet<u32>; 6],
     told_datagrams: BTreeSet<u32>,
-    /// For each message on lane 0, where it ends.
+    /// For each message on channel 0, where it ends.
     marks: Vec<Sn>,
 }
 

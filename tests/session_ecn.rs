@@ -49,8 +49,8 @@ fn run(config: [&SessionConfig; 2], ecn: EcnPath, seconds: u64) -> Run {
         }
         false
     });
-    let lane = world.client().kcp_stats(on(0)).unwrap();
-    let resends = u64::from(lane.resends_timeout + lane.resends_fast);
+    let channel = world.client().kcp_stats(on(0)).unwrap();
+    let resends = u64::from(channel.resends_timeout + channel.resends_fast);
     Run { goodput, resends, stats: world.client().stats(), link: world.up_stats(0) }
 }
 

@@ -1,4 +1,4 @@
-//! The event log of a session: each lane like a control block of its own, and the session's own events, in
+//! The event log of a session: each channel like a control block of its own, and the session's own events, in
 //! one order.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -62,12 +62,12 @@ fn talk(world: &mut World, rounds: u32) {
 /// What the log of an end says has to be what was counted since.
 fn check_session(end: &mut Connection, before: &ConnectionStats) {
     let lines = lines(|text| end.write_log(text));
-    let (stats, own) = (end.stats(), |line: &&Value| line.get("lane").is_none());
+    let (stats, own) = (end.stats(), |line: &&Value| line.get("channel").is_none());
     assert!(lines.windows(2).all(|two| number(&two[0], "t") <= number(&two[1], "t")), "in order of time");
-    for lane in 0..2 {
-        let of_lane: Vec<_> = lines.iter().filter(|line| line["lane"] == lane).cloned().collect();
-        let stats: Stats = end.kcp_stats(on(u8::try_from(lane).unwrap())).unwrap();
-        check(&of_lane, &stats);
+    for channel in 0..2 {
+        let of_channel: Vec<_> = lines.iter().filter(|line| line["channel"] == channel).cloned().collect();
+        let stats: Stats = end.kcp_stats(on(u8::try_from(channel).unwrap())).unwrap();
+        check(&of_channel, &stats);
     }
     let session: Vec<_> = lines.iter().filter(own).cloned().collect();
     assert_eq!(session[0]["e"], "start");
@@ -94,7 +94,7 @@ fn the_log_of_a_session_adds_up_to_its_statistics() {
         let mut world = world(seed, 0.1, usize::MAX);
         let before = [world.client().stats(), world.session().stats()];
         talk(&mut world, 300);
-        let resends = world.client().stats().lanes;
+        let resends = world.client().stats().kcp;
         assert!(resends.resends_timeout + resends.resends_fast > 10);
         assert!(world.client().stats().rejected.duplicate > 0 && world.client().stats().packets_lost > 0);
         check_session(world.client(), &before[0]);
@@ -102,9 +102,9 @@ fn the_log_of_a_session_adds_up_to_its_statistics() {
     }
 }
 
-/// Without the lines of lanes.
+/// Without the lines of channels.
 fn own(lines: &[Value]) -> Vec<Value> {
-    lines.iter().filter(|line| line.get("lane").is_none()).cloned().collect()
+    lines.iter().filter(|line| line.get("channel").is_none()).cloned().collect()
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn strangers_and_a_hostile_peer_cannot_make_the_log_grow() {
         quiet.session().memory()
     };
     let record = size_of::<Logged<SessionEvent>>();
-    // The log of the session plus one per lane, which is emptied after each call.
+    // The log of the session plus one per channel, which is emptied after each call.
     assert!(world.session().memory() < plain + 3 * 2 * most * record, "{}", world.session().memory());
     let lines = lines(|text| world.session().write_log(text));
     assert_eq!((lines.len(), &lines[0]["e"]), (most + 1, &Value::from("lost")));

@@ -11,7 +11,7 @@ use common::sessions::{
     SUITE, Toward, World, client_address, client_config, forger, forger_of_numbers, in_packets, on, ordered,
     server_address, server_config,
 };
-use common::{ms, path, repairing as lane_repairing};
+use common::{ms, path, repairing as kcp_repairing};
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -27,8 +27,8 @@ use whitewater_sim::{LinkConfig, Loss};
 /// What carries a game's messages from the client to the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Carrier {
-    Lane,
-    Channel,
+    Kcp,
+    Packets,
     Datagrams,
 }
 
@@ -87,8 +87,8 @@ fn run_for(world: &mut World, flow: Flow, millis: u64, came: &mut Came) {
         message[..8].copy_from_slice(&now.as_micros().to_le_bytes());
         message[8..16].copy_from_slice(&came.sent.to_le_bytes());
         match flow.carrier {
-            Carrier::Lane => world.client().send(on(0), &message).unwrap(),
-            Carrier::Channel => world.client().send(on(1), &message).unwrap(),
+            Carrier::Kcp => world.client().send(on(0), &message).unwrap(),
+            Carrier::Packets => world.client().send(on(1), &message).unwrap(),
             Carrier::Datagrams => drop(world.client().send_datagram(&message).unwrap()),
         }
         came.sent += 1;
@@ -128,7 +128,7 @@ fn stats(world: &mut World) -> [ConnectionStats; 2] {
 #[test]
 fn most_lost_packets_are_rebuilt_without_a_round_trip() {
     // A resend takes one and a half round trips: 90 ms.
-    for (seed, carrier) in (1..).zip([Carrier::Datagrams, Carrier::Lane, Carrier::Channel]) {
+    for (seed, carrier) in (1..).zip([Carrier::Datagrams, Carrier::Kcp, Carrier::Packets]) {
         let flow = Flow { carrier, ..INPUTS };
         let [without, with] = [plain(), repairing(100)].map(|config| {
             let mut world = connected(seed, &path(0.1), &config);
@@ -167,7 +167,7 @@ fn repairs_of_packets_stay_within_their_budget() {
 #[test]
 fn without_loss_repairs_cost_neither_bytes_nor_memory() {
     for flow in
-        [INPUTS, Flow { carrier: Carrier::Lane, ..INPUTS }, Flow { carrier: Carrier::Channel, ..INPUTS }]
+        [INPUTS, Flow { carrier: Carrier::Kcp, ..INPUTS }, Flow { carrier: Carrier::Packets, ..INPUTS }]
     {
         let [without, with] = [plain(), repairing(100)].map(|config| {
             let mut world = connected(1, &path(0.0), &config);
@@ -183,7 +183,7 @@ fn without_loss_repairs_cost_neither_bytes_nor_memory() {
 
 #[test]
 fn repairs_end_when_the_loss_ends() {
-    for carrier in [Carrier::Datagrams, Carrier::Lane] {
+    for carrier in [Carrier::Datagrams, Carrier::Kcp] {
         let flow = Flow { carrier, ..INPUTS };
         let sent_after = [plain(), repairing(50)].map(|config| {
             let mut world = connected(3, &path(0.1), &config);
@@ -197,9 +197,9 @@ fn repairs_end_when_the_loss_ends() {
             assert_eq!(before[0].repairs, after[0].repairs, "no repairs are sent or reported");
             [0, 1].map(|end| after[end].bytes_sent - before[end].bytes_sent)
         });
-        // With a different past, acknowledgements of a lane may ride in other datagrams, and pings may
+        // With a different past, acknowledgements of KCP may ride in other datagrams, and pings may
         // differ.
-        let most = if carrier == Carrier::Lane { 500 } else { 60 };
+        let most = if carrier == Carrier::Kcp { 500 } else { 60 };
         let more = |end: usize| sent_after[1][end].abs_diff(sent_after[0][end]);
         assert!(more(0) <= most && more(1) <= most, "{carrier:?}: {sent_after:?} bytes");
     }
@@ -229,7 +229,7 @@ fn rebuilt_packets_still_count_as_lost() {
     assert!((0.05..0.2).contains(&(f64::from(client.repairs.loss_told) / 255.0)));
 }
 
-/// Mean number of segments in flight on a lane with congestion control, over a path with this loss.
+/// Mean number of segments in flight of a channel with congestion control, over a path with this loss.
 fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
     let channels = ordered([Config { congestion: Congestion::Kcp, ..configs::turbo() }]);
     let mut world =
@@ -237,7 +237,7 @@ fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
     let path = |loss| LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(200)) };
     world.add(&path(loss), &path(0.0), &SessionConfig { channels, ..config.clone() }, client_config(SUITE));
     world.connect();
-    let (mut sum, flow) = (0, Flow { carrier: Carrier::Lane, ..INPUTS });
+    let (mut sum, flow) = (0, Flow { carrier: Carrier::Kcp, ..INPUTS });
     for _ in 0..200 {
         run_for(&mut world, flow, 200, &mut Came::default());
         sum += world.client().kcp_stats(on(0)).unwrap().cwnd;
@@ -256,7 +256,7 @@ fn congestion_control_learns_of_rebuilt_packets() {
 fn channels_do_not_resend_rebuilt_messages() {
     let resends = [plain(), repairing(100)].map(|config| {
         let mut world = connected(4, &path(0.1), &config);
-        let came = run(&mut world, Flow { carrier: Carrier::Channel, ..INPUTS }, 60_000);
+        let came = run(&mut world, Flow { carrier: Carrier::Packets, ..INPUTS }, 60_000);
         assert_eq!(came.latencies.len() as u64, came.sent);
         world.client().channel_stats(on(1)).resends
     });
@@ -340,7 +340,7 @@ fn a_peer_without_repairs_is_sent_none() {
         world.add(&path(0.1), &path(0.1), &configs[0], client_config(SUITE));
         world.connect();
         let mut lost = 0;
-        for carrier in [Carrier::Lane, Carrier::Channel, Carrier::Datagrams] {
+        for carrier in [Carrier::Kcp, Carrier::Packets, Carrier::Datagrams] {
             let came = run(&mut world, Flow { carrier, ..INPUTS }, 5_000);
             lost = came.sent - came.latencies.len() as u64;
             assert!(lost == 0 || carrier == Carrier::Datagrams);
@@ -523,13 +523,13 @@ fn table(flow: Flow) -> String {
     let bursts = Loss::Bursts { good: ms(1900), bad: ms(100), in_good: 0.005, in_bad: 0.8 };
     let losses =
         [0.0, 0.01, 0.05, 0.1, 0.2].map(|loss| (format!("{:.0} %", loss * 100.0), Loss::Random(loss)));
-    let with_lane = |percent| SessionConfig { channels: ordered([lane_repairing(percent)]), ..plain() };
+    let with_kcp = |percent| SessionConfig { channels: ordered([kcp_repairing(percent)]), ..plain() };
     let modes = [
-        ("a lane", Carrier::Lane, plain()),
-        ("a lane, its own repairs, 30 %", Carrier::Lane, with_lane(30)),
-        ("a lane, repairs of packets, 30 %", Carrier::Lane, repairing(30)),
-        ("a channel", Carrier::Channel, plain()),
-        ("a channel, repairs of packets, 30 %", Carrier::Channel, repairing(30)),
+        ("KCP", Carrier::Kcp, plain()),
+        ("KCP, its own repairs, 30 %", Carrier::Kcp, with_kcp(30)),
+        ("KCP, repairs of packets, 30 %", Carrier::Kcp, repairing(30)),
+        ("packets", Carrier::Packets, plain()),
+        ("packets, repairs of packets, 30 %", Carrier::Packets, repairing(30)),
         ("datagrams", Carrier::Datagrams, plain()),
         ("datagrams, repairs of packets, 30 %", Carrier::Datagrams, repairing(30)),
         ("datagrams, repairs of packets, 100 %", Carrier::Datagrams, repairing(100)),

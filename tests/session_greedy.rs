@@ -1,4 +1,4 @@
-//! A busy lane takes neither room nor turns from the others.
+//! A busy channel takes neither room nor turns from the others.
 
 #![expect(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ fn fill(end: &mut Connection, number: u8, len: usize) {
     while end.send(on(number), &vec![9; len]).is_ok() {}
 }
 
-/// Ten seconds of a game at 60 Hz with 100 bytes per message on lane 0, while the other lanes, and optionally
+/// Ten seconds of a game at 60 Hz with 100 bytes per message on channel 0, while the other channels, and optionally
 /// datagrams, always have more to send. Returns how long each message took, in ascending order, and how many
 /// bytes of the others arrived.
 fn play(
@@ -160,7 +160,7 @@ fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_channels_and_on_time_where
     }
 }
 
-/// What a lane can hold at most while the others hold nothing, and the share of each lane.
+/// What a channel can hold at most while the others hold nothing, and the share of each channel.
 fn shares(session: &SessionConfig) -> (usize, usize) {
     let (all, count) = (session.send_memory as usize, session.channels.len());
     (all - (count - 1) * (all / 4 / count), all / 4 / count)
@@ -297,7 +297,7 @@ fn room_that_a_channel_asked_for_and_does_not_take_is_there_for_the_others() {
     assert!(held(world.client(), 1, 1000) > most * 31 / 32 - 2000, "nobody has come for it");
 }
 
-/// Every lane has more than may leave, and each gets some, the most urgent the most.
+/// Every channel has more than may leave, and each gets some, the most urgent the most.
 #[test]
 fn pacing_passes_no_channel_over_for_ever() {
     let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });

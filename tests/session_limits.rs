@@ -57,7 +57,7 @@ fn connected(session: &SessionConfig) -> World {
     world
 }
 
-/// A session whose lane has windows of `count` segments.
+/// A session whose channel has windows of `count` segments.
 fn windows(count: u16) -> SessionConfig {
     let kcp = Config { snd_wnd: count, rcv_wnd: count, snd_queue: 1 << 20, ..configs::turbo() };
     SessionConfig { channels: ordered([kcp]), send_memory: 1 << 28, ..SessionConfig::default() }
@@ -126,7 +126,7 @@ fn whatever_a_peer_sends_a_session_stays_within_its_memory_limit_and_counts_it()
         let before = i64::try_from(world.session().memory()).unwrap();
         let datagrams: Vec<_> = (0..4000)
             .map(|n| {
-                let bytes = rogue.lane(0, &[attack(n)]);
+                let bytes = rogue.channel(0, &[attack(n)]);
                 rogue.sealed(&world, &[Frame::Kcp(&bytes)])
             })
             .collect();
@@ -244,7 +244,7 @@ fn mismatched_or_too_long_parts_end_the_session() {
 #[test]
 fn parts_in_any_order_make_the_frame_and_parts_of_another_do_not() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
-    let frame = rogue.lane(0, &[Raw::push(0, &[7; 1000])]);
+    let frame = rogue.channel(0, &[Raw::push(0, &[7; 1000])]);
     let parts: Vec<_> = frame.chunks(400).collect();
     for number in [5, 6] {
         for id in [2, 0, 0] {
@@ -272,7 +272,7 @@ fn the_answer_to_a_flood_of_duplicates_is_smaller_than_the_flood() {
     let flood: Vec<_> = (0..45).map(|sn| Raw::push(sn % 3, b"")).collect();
     let mut sent = 0;
     for _ in 0..1000 {
-        let bytes = rogue.lane(0, &flood);
+        let bytes = rogue.channel(0, &flood);
         let datagram = rogue.sealed(&world, &[Frame::Kcp(&bytes)]);
         sent += datagram.len();
         let now = world.now;
@@ -573,7 +573,7 @@ fn a_client_is_told_that_the_server_is_busy_when_its_memory_is_used_up() {
     assert_eq!((world.server.stats().rejected.full, world.server.stats().denials), (1, 1));
 }
 
-/// A lane that nobody reads leaves the others room for the longest possible message.
+/// A channel that nobody reads leaves the others room for the longest possible message.
 #[test]
 fn a_channel_that_is_not_read_does_not_stop_the_others() {
     let channels = ordered([default_kcp(); 4]);
@@ -611,7 +611,7 @@ fn cost(window: u16, segments: impl Fn(u32) -> Raw) -> f64 {
     let mut best = Duration::MAX;
     for round in 0..30 {
         let row: Vec<_> = (0..45).map(|n| segments(45 * round + n)).collect();
-        let bytes = rogue.lane(0, &row);
+        let bytes = rogue.channel(0, &row);
         let datagram = rogue.sealed(&world, &[Frame::Kcp(&bytes)]);
         let (now, address) = (world.now, rogue.address);
         let start = Instant::now();

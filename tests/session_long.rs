@@ -530,7 +530,7 @@ fn cut(sn: u32, message: &[u8]) -> Vec<Raw> {
 fn flood(world: &mut World, rogue: &mut Rogue, sn: &mut u32, messages: &[Vec<u8>]) {
     for message in messages {
         for segment in cut(*sn, message) {
-            let bytes = rogue.lane(1, &[segment]);
+            let bytes = rogue.channel(1, &[segment]);
             let datagram = rogue.sealed(world, &[Frame::Kcp(&bytes)]);
             let (now, from) = (world.now, rogue.address);
             world.audited(from, datagram.len());

@@ -21,10 +21,10 @@ use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
 enum Kind {
     Datagrams,
     Messages,
-    Lanes,
+    Kcp,
 }
 
-const KINDS: [Kind; 3] = [Kind::Datagrams, Kind::Messages, Kind::Lanes];
+const KINDS: [Kind; 3] = [Kind::Datagrams, Kind::Messages, Kind::Kcp];
 
 /// Who sends: the client, the server.
 const TALKERS: [[bool; 2]; 3] = [[false, true], [true, false], [true, true]];
@@ -55,7 +55,7 @@ fn say(connection: &mut Connection, _now: whitewater::Time, kind: Kind) {
         Kind::Datagrams => drop(connection.send_datagram(&said).unwrap()),
         // What is lost on the way makes them wait; there is always more to say.
         Kind::Messages => drop(connection.send(on(1), &said)),
-        Kind::Lanes => drop(connection.send(on(0), &said)),
+        Kind::Kcp => drop(connection.send(on(0), &said)),
     }
 }
 
@@ -323,7 +323,7 @@ fn measuring_the_path_costs_no_datagram_and_with_acknowledged_packets_no_byte() 
     for (kind, talker, listener, both, more) in [
         (Kind::Datagrams, 4625, 1937, 5312, [64, 18, 0]),
         (Kind::Messages, 4937, 1937, 5625, [64, 18, 0]),
-        (Kind::Lanes, 6125, 2375, 7625, [86, 86, 86]),
+        (Kind::Kcp, 6125, 2375, 7625, [86, 86, 86]),
     ] {
         for talks in TALKERS {
             for ((datagrams, bytes), talks_itself) in price(talks, kind).into_iter().zip(talks) {

@@ -42,7 +42,7 @@ fn connected(seed: u64, link: &LinkConfig, config: &SessionConfig) -> World {
     world
 }
 
-/// What the client sends on its lane, and how much of it has arrived.
+/// What the client sends on its channel, and how much of it has arrived.
 #[derive(Default)]
 struct Bulk {
     sent: usize,

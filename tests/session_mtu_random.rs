@@ -1,5 +1,5 @@
 //! Paths that narrow and widen at any time, clients that migrate, and a close in the middle of it: everything
-//! sent on any lane arrives whole and in order, and the end that closes knows what arrived.
+//! sent on any channel arrives whole and in order, and the end that closes knows what arrived.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -14,7 +14,7 @@ use whitewater::pace::PaceConfig;
 use whitewater::session::{CloseReason, Connection, Event, SessionConfig, Suite, Undelivered};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss, SimRng};
 
-const LANES: usize = 2;
+const CHANNELS: usize = 2;
 const LONGEST: usize = 20_000;
 
 fn path(mtu: usize, loss: f64) -> LinkConfig {
@@ -22,18 +22,18 @@ fn path(mtu: usize, loss: f64) -> LinkConfig {
     LinkConfig { mtu: Some(mtu + 28), loss: Loss::Random(loss), bottleneck, ..LinkConfig::with_rtt(ms(40)) }
 }
 
-fn message(seed: u64, end: usize, lane: usize, number: u64) -> Vec<u8> {
-    let mut rng = SimRng::new(seed ^ number << 8, (2 * end + lane) as u64);
+fn message(seed: u64, end: usize, channel: usize, number: u64) -> Vec<u8> {
+    let mut rng = SimRng::new(seed ^ number << 8, (2 * end + channel) as u64);
     let len = if rng.next_u64().is_multiple_of(2) { 2000 } else { LONGEST };
     let len = 1 + usize::try_from(rng.next_u64()).unwrap() % len;
     (0..len).map(|at| (at as u64 ^ at as u64 >> 8 ^ number).to_le_bytes()[0]).collect()
 }
 
-/// What each end has sent on each lane, and what arrived.
+/// What each end has sent on each channel, and what arrived.
 struct Run {
     seed: u64,
-    sent: [[u64; LANES]; 2],
-    came: [[u64; LANES]; 2],
+    sent: [[u64; CHANNELS]; 2],
+    came: [[u64; CHANNELS]; 2],
     buf: Vec<u8>,
 }
 
@@ -41,13 +41,17 @@ impl Run {
     fn take(&mut self, world: &mut World) {
         let id = world.sessions[0];
         for end in 0..2 {
-            for lane in 0..LANES {
+            for channel in 0..CHANNELS {
                 while let Some(len) = ends(world, id, 1 - end)
-                    .and_then(|to| to.recv_into(on(u8::try_from(lane).unwrap()), &mut self.buf).ok())
+                    .and_then(|to| to.recv_into(on(u8::try_from(channel).unwrap()), &mut self.buf).ok())
                 {
-                    let expected = message(self.seed, end, lane, self.came[end][lane]);
-                    assert!(self.buf[..len] == expected, "seed {}: of end {end}, lane {lane}", self.seed);
-                    self.came[end][lane] += 1;
+                    let expected = message(self.seed, end, channel, self.came[end][channel]);
+                    assert!(
+                        self.buf[..len] == expected,
+                        "seed {}: of end {end}, channel {channel}",
+                        self.seed
+                    );
+                    self.came[end][channel] += 1;
                 }
             }
         }
@@ -79,14 +83,14 @@ fn run(seed: u64) {
     let mut world = World::pair(seed, &path(1472, 0.0), &config, SUITE);
     world.connect();
     let id = world.sessions[0];
-    let mut run = Run { seed, sent: [[0; LANES]; 2], came: [[0; LANES]; 2], buf: vec![0; LONGEST] };
+    let mut run = Run { seed, sent: [[0; CHANNELS]; 2], came: [[0; CHANNELS]; 2], buf: vec![0; LONGEST] };
     let mut port = 2000;
     for round in 0..40 {
         for _ in 0..one_of(12) {
-            let (end, lane) = (usize::try_from(one_of(2)).unwrap(), usize::try_from(one_of(2)).unwrap());
-            let message = message(seed, end, lane, run.sent[end][lane]);
-            let sent = ends(&mut world, id, end).unwrap().send(on(u8::try_from(lane).unwrap()), &message);
-            run.sent[end][lane] += u64::from(sent.is_ok());
+            let (end, channel) = (usize::try_from(one_of(2)).unwrap(), usize::try_from(one_of(2)).unwrap());
+            let message = message(seed, end, channel, run.sent[end][channel]);
+            let sent = ends(&mut world, id, end).unwrap().send(on(u8::try_from(channel).unwrap()), &message);
+            run.sent[end][channel] += u64::from(sent.is_ok());
         }
         let mut link = || {
             path(

@@ -106,14 +106,15 @@ fn round_trips_start_over_for_another_host_but_not_for_another_port() {
             world.session().send(on(0), &[1; 500]).unwrap();
             tick(&mut world, number, &[0; 50]);
         }
-        let [lane, session] = [world.session().kcp_stats(on(0)).unwrap().srtt, world.session().stats().rtt];
-        assert!(lane >= RTT && session >= RTT, "{lane:?} {session:?}");
+        let [channel, session] =
+            [world.session().kcp_stats(on(0)).unwrap().srtt, world.session().stats().rtt];
+        assert!(channel >= RTT && session >= RTT, "{channel:?} {session:?}");
         world.rebind(0, to);
         world.client().send_datagram(b"here").unwrap();
         world.drain();
         assert!(world.run_until(1_000, |world| world.session().stats().moves == 1));
-        let lane = world.session().kcp_stats(on(0)).unwrap().srtt;
-        assert_eq!((lane >= RTT, lane.is_zero()), (keeps, !keeps), "{lane:?}");
+        let channel = world.session().kcp_stats(on(0)).unwrap().srtt;
+        assert_eq!((channel >= RTT, channel.is_zero()), (keeps, !keeps), "{channel:?}");
         for number in 0..60 {
             tick(&mut world, number, &[0; 50]);
         }

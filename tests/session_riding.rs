@@ -1,4 +1,4 @@
-//! Acknowledgements of lanes ride in datagrams that leave anyway as long as nothing is lost; messages are not
+//! Acknowledgements of channels ride in datagrams that leave anyway as long as nothing is lost; messages are not
 //! delayed.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]

@@ -1,4 +1,4 @@
-//! A program that cannot send on a lane, or waits until everything has arrived, gets an event, once.
+//! A program that cannot send on a channel, or waits until everything has arrived, gets an event, once.
 
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 

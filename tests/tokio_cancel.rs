@@ -1,6 +1,6 @@
 //! Futures of sessions and of bare KCP under tokio that are polled a few times and dropped, again and again:
 //! nothing is lost, nothing comes twice, and new waiters are notified. For reads, writes and messages of
-//! lanes see `tokio_kcp.rs` and `tokio_session.rs`.
+//! channels see `tokio_kcp.rs` and `tokio_session.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 

@@ -547,7 +547,7 @@ async fn sessions_of_all_shards_are_accepted_in_one_place() {
     timeout(PATIENCE, server.shutdown(0)).await.unwrap().unwrap();
 }
 
-/// Sends messages on lane 0 while `writers` tasks always have more to send on the other lane.
+/// Sends messages on channel 0 while `writers` tasks always have more to send on the other channel.
 async fn a_flow_beside_greedy_writers(writers: usize) {
     let (_server, near, far) = pair().await;
     for _ in 0..writers {

@@ -686,7 +686,7 @@ struct ww_server *ww_server_bind(const char *address,
                                  int32_t *error);
 
 /*
- Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
+ Queues a message on a reliable channel of `session`: its length; `WW_AGAIN`: as much waits as may.
  */
 int32_t ww_server_send(struct ww_server *server,
                        uint32_t session,

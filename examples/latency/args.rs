@@ -39,7 +39,7 @@ pub(crate) struct Plot {
     pub(crate) log: PathBuf,
     pub(crate) out: PathBuf,
     /// Of the log of a session.
-    pub(crate) lane: u64,
+    pub(crate) channel: u64,
     pub(crate) title: String,
 }
 
@@ -143,15 +143,15 @@ impl Flags {
             found.map_or(Ok(()), |flag| Err(format!("{flag} has no meaning {what}")))
         };
         match (self.value("--events"), self.value("--plot")) {
-            (None, None) => without(&["--seed", "--lane"], "without --events or --plot"),
+            (None, None) => without(&["--seed", "--channel"], "without --events or --plot"),
             (None, Some("")) => Err("--plot wants a log: --plot FILE, or --events FILE --plot".to_owned()),
             (None, Some(_)) => {
                 without(&[&RUN[..], &["--real", "--seeds", "--seed"]].concat(), "with --plot FILE")
             }
             (Some(""), _) => Err("--events wants the name of a file".to_owned()),
             (Some(_), Some(log)) if !log.is_empty() => Err("--plot draws what --events writes".to_owned()),
-            (Some(_), None) => without(&["--real", "--seeds", "--lane", "--out"], "with --events alone"),
-            (Some(_), Some(_)) => without(&["--real", "--seeds", "--lane"], "with --events"),
+            (Some(_), None) => without(&["--real", "--seeds", "--channel", "--out"], "with --events alone"),
+            (Some(_), Some(_)) => without(&["--real", "--seeds", "--channel"], "with --events"),
         }
     }
 
@@ -161,7 +161,7 @@ impl Flags {
         if out.as_os_str().is_empty() || out == log {
             return Err("--out wants the name of another file".to_owned());
         }
-        Ok(Plot { log, out, lane: self.number("--lane", 0, 255)?.unwrap_or(0), title })
+        Ok(Plot { log, out, channel: self.number("--channel", 0, 255)?.unwrap_or(0), title })
     }
 
     fn events(&self, log: &str) -> Result<Events, String> {
@@ -322,7 +322,7 @@ const FLAGS: [&str; 13] = [
     "--events",
     "--plot",
     "--seed",
-    "--lane",
+    "--channel",
 ];
 /// How long messages are sent while events are logged, unless said otherwise.
 const EVENT_SECONDS: u64 = 3;
@@ -350,7 +350,7 @@ What a sender does, event by event (docs/EVENTS.md), and a picture of it:
   --seed N         which run (1)
   --plot           draw it as well: segments, round trips, windows, queues
   --plot FILE      draw a log that is there already, wherever it is from
-  --lane N         the lane to draw, of the log of a session (0)
+  --channel N      the channel to draw, of the log of a session (0)
   --out FILE       the picture (that of the log, with .svg)";
 
 #[cfg(test)]

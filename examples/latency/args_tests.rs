@@ -42,7 +42,7 @@ fn what_is_wrong_is_named_in_a_line() {
         ("--plot --loss 3", "--plot wants a log"),
         ("--plot a.jsonl --loss 3", "--loss has no meaning with --plot FILE"),
         ("--plot a.jsonl --out a.jsonl", "--out wants the name of another file"),
-        ("--plot a.jsonl --lane x", "--lane wants a number from 0 to 255"),
+        ("--plot a.jsonl --channel x", "--channel wants a number from 0 to 255"),
         ("--events", "--events wants a value"),
         ("--events=", "--events wants the name of a file"),
         ("--events a --plot b", "--plot draws what --events writes"),
@@ -85,8 +85,10 @@ fn a_log_is_of_three_seconds_and_its_picture_beside_it() {
         events.plot.is_none()
             && events.mode.ends.iter().all(|end| matches!(end.config.congestion, Congestion::Copa))
     );
-    let Ok(Command::Plot(plot)) = parse("--plot old.jsonl --out=new.svg --lane 2") else { panic!("no plot") };
-    assert_eq!((plot.out.to_str(), plot.lane, plot.title.as_str()), (Some("new.svg"), 2, "old.jsonl"));
+    let Ok(Command::Plot(plot)) = parse("--plot old.jsonl --out=new.svg --channel 2") else {
+        panic!("no plot")
+    };
+    assert_eq!((plot.out.to_str(), plot.channel, plot.title.as_str()), (Some("new.svg"), 2, "old.jsonl"));
 }
 
 #[test]

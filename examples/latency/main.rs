@@ -82,7 +82,7 @@ fn log(events: &Events) -> Result<(), String> {
 fn plot(plot: &Plot) -> Result<(), String> {
     let unreadable = |error: &dyn std::fmt::Display| format!("cannot draw {}: {error}", plot.log.display());
     let text = std::fs::read_to_string(&plot.log).map_err(|error| unreadable(&error))?;
-    let trace = trace::Trace::parse(&text, plot.lane).map_err(|error| unreadable(&error))?;
+    let trace = trace::Trace::parse(&text, plot.channel).map_err(|error| unreadable(&error))?;
     let svg = panels::draw(&plot.title, &trace)?;
     let file = open(&plot.out).map_err(|error| unwritable(&plot.out, &error))?;
     write(file, &svg).map_err(|error| unwritable(&plot.out, &error))?;

@@ -27,8 +27,8 @@ pub(crate) struct Trace {
 pub(crate) const CAUSES: [&str; 4] = ["timeout", "silence", "fastack", "overtaken"];
 
 impl Trace {
-    /// Reads a log of bare KCP, or the lines of one lane of a session.
-    pub(crate) fn parse(text: &str, lane: u64) -> Result<Self, String> {
+    /// Reads a log of bare KCP, or the lines of one channel of a session.
+    pub(crate) fn parse(text: &str, channel: u64) -> Result<Self, String> {
         let (mut trace, mut zero, mut first) = (Self::default(), None, None);
         for (number, line) in (1..).zip(text.lines()) {
             let wrong = |what: &str| format!("line {number}: {what}");
@@ -40,7 +40,7 @@ impl Trace {
                 return Err(wrong(&format!("version {version} is unknown")));
             }
             let at = at.saturating_sub(*zero.get_or_insert(at)) as f64 / 1e6;
-            if line.get("lane").is_some_and(|value| value.as_u64() != Some(lane)) {
+            if line.get("channel").is_some_and(|value| value.as_u64() != Some(channel)) {
                 continue;
             }
             trace.end = trace.end.max(at);
@@ -50,7 +50,7 @@ impl Trace {
             }
         }
         if trace.sends.is_empty() && trace.acks.is_empty() {
-            return Err(format!("the log has no segments of lane {lane}"));
+            return Err(format!("the log has no segments of channel {channel}"));
         }
         Ok(trace)
     }
@@ -97,16 +97,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_count_from_the_first_and_other_lanes_are_left_out() {
-        let log = r#"{"t":5,"e":"start","version":1,"end":"client","lanes":2}
-{"t":5,"lane":1,"e":"start","version":1,"conv":8,"snd_una":4294967295,"snd_nxt":4294967295,"rcv_nxt":0,"mss":1000}
-{"t":1005,"lane":1,"e":"send","sn":4294967295,"n":3,"bytes":30}
-{"t":1005,"lane":0,"e":"send","sn":7,"n":1,"bytes":30}
+    fn numbers_count_from_the_first_and_other_channels_are_left_out() {
+        let log = r#"{"t":5,"e":"start","version":1,"end":"client","channels":2}
+{"t":5,"channel":1,"e":"start","version":1,"conv":8,"snd_una":4294967295,"snd_nxt":4294967295,"rcv_nxt":0,"mss":1000}
+{"t":1005,"channel":1,"e":"send","sn":4294967295,"n":3,"bytes":30}
+{"t":1005,"channel":0,"e":"send","sn":7,"n":1,"bytes":30}
 {"t":1005,"e":"rtt","srtt":5,"rttvar":1}
 {"t":1005,"e":"queue","segments":5,"datagrams":1,"messages":1}
-{"t":2005,"lane":1,"e":"resend","sn":1,"bytes":10,"xmit":2,"cause":"overtaken"}
-{"t":3005,"lane":1,"e":"ack","una":2,"n":3,"bytes":30}
-{"t":3005,"lane":1,"e":"something new"}"#;
+{"t":2005,"channel":1,"e":"resend","sn":1,"bytes":10,"xmit":2,"cause":"overtaken"}
+{"t":3005,"channel":1,"e":"ack","una":2,"n":3,"bytes":30}
+{"t":3005,"channel":1,"e":"something new"}"#;
         let trace = Trace::parse(log, 1).unwrap();
         assert_eq!(trace.sends, [(0.001, 0.0, 3.0)]);
         assert_eq!(trace.resends, [(0.002, 2.0, 3)]);

@@ -24,7 +24,7 @@ pub mod op {
     pub const FLIPPED: u8 = 3;
     /// The same truncated: where, in two bytes.
     pub const CUT: u8 = 4;
-    /// Sends something at either end: on which lane, and how much.
+    /// Sends something at either end: on which channel, and how much.
     pub const SEND: u8 = 5;
     /// Passes it an earlier datagram again: which one, in two bytes.
     pub const AGAIN: u8 = 6;

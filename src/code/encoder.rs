@@ -85,7 +85,7 @@ pub(super) const fn symbol_head(len: u16, frg: u8) -> [u8; SYMBOL_HEAD] {
     [low, high, frg]
 }
 
-/// What is in flight, by number: the segments of a lane or the packets of a session.
+/// What is in flight, by number: the segments of a channel or the packets of a session.
 pub(crate) trait Source {
     /// Length of the item with this number; `None` if it has arrived or is no longer useful.
     fn len_of(&self, sn: Sn) -> Option<u16>;

@@ -76,8 +76,8 @@
 //!
 //! # When a session lags
 //!
-//! [`Connection::stats`](crate::session::Connection::stats) says where: a long `rtt` or much `loss` is the path; `lanes.snd_queue` is what is sent faster than
-//! it leaves; `lanes.rcv_queue` is what this program has not read. Then [log its events](crate::session::Connection::log_events) for
+//! [`Connection::stats`](crate::session::Connection::stats) says where: a long `rtt` or much `loss` is the path; `kcp.snd_queue` is what is sent faster than
+//! it leaves; `kcp.rcv_queue` is what this program has not read. Then [log its events](crate::session::Connection::log_events) for
 //! some seconds and draw them: docs/EVENTS.md says how, and what to look for. To watch all of them all the time there is
 //! [`metrics`](crate::metrics). docs/TUNING.md has the knobs.
 //!

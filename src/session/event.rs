@@ -171,10 +171,10 @@ events! {
         /// The log begins here.
         "start" Start {
             end: &'static str = "Which end of the session this is: `client` or `server`.",
-            lanes: u16 = "How many lanes there are.",
+            channels: u16 = "How many channels there are.",
         },
         /// Something that KCP did for a channel.
-        "" Lane { lane: u16 = "Which.", event: kcp::Event = "What.", },
+        "" Kcp { channel: u16 = "Which channel.", event: kcp::Event = "What KCP did.", },
         /// Datagrams left.
         "out" Out {
             n: u64 = "How many.",
@@ -198,7 +198,7 @@ events! {
         "rtt" Rtt { srtt: u64 = "Smoothed.", rttvar: u64 = "Its mean deviation.", },
         /// What waits in the session is more or less than before.
         "queue" Queue {
-            segments: u32 = "Segments of lanes, waiting or not acknowledged.",
+            segments: u32 = "Segments of KCP, waiting or not acknowledged.",
             datagrams: u32 = "Unreliable datagrams that wait to leave.",
             messages: u32 = "Messages and slices of reliable channels that are not acknowledged.",
         },

@@ -96,7 +96,7 @@ pub use server::{
     Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerConfig, ServerStats, SessionId, shard_of,
 };
 pub use shape::Mismatch;
-pub use stats::{ConnectionStats, LaneTotals, RejectedDatagrams};
+pub use stats::{ConnectionStats, KcpTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
 pub use wire::DenyReason;
 

@@ -25,7 +25,7 @@ stats! {
         /// Packets sent that got lost.
         pub packets_lost: u64 => "whitewater_session_packets_lost_total",
         /// What KCP does for all channels together; [`kcp_stats`](super::Connection::kcp_stats) has each channel.
-        pub lanes: LaneTotals => all,
+        pub kcp: KcpTotals => all,
         /// Unreliable datagrams that wait to leave.
         pub datagrams_waiting: usize => "whitewater_session_datagrams_waiting",
         /// Messages and slices of reliable channels that are not acknowledged.
@@ -81,9 +81,9 @@ stats! {
 }
 
 stats! {
-    /// Lanes of a session together: the fields of [`Stats`], added up.
+    /// KCP of all channels together: the fields of [`Stats`], added up.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-    pub struct LaneTotals: sum of Stats {
+    pub struct KcpTotals: sum of Stats {
         /// Segments sent and not acknowledged.
         pub in_flight: u64 => "whitewater_session_in_flight_segments",
         /// Segments that wait to be sent.

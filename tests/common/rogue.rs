@@ -76,24 +76,24 @@ impl Rogue {
         world.inject(self.address, &datagram);
     }
 
-    /// Sends segments on the first lane.
+    /// Sends segments on the first channel.
     pub(crate) fn segments(&mut self, world: &mut World, segments: &[Raw]) {
-        let bytes = self.lane(0, segments);
+        let bytes = self.channel(0, segments);
         self.send(world, &[Frame::Kcp(&bytes)]);
     }
 
-    /// The bytes of segments of a lane.
-    pub(crate) fn lane(&self, lane: u32, segments: &[Raw]) -> Vec<u8> {
+    /// The bytes of segments of a channel.
+    pub(crate) fn channel(&self, channel: u32, segments: &[Raw]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for Raw { cmd, frg, wnd, ts, sn, una, data } in segments {
-            let (conv, ts, sn, una) = (Conv(self.sid.wrapping_add(lane)), Millis(*ts), Sn(*sn), Sn(*una));
+            let (conv, ts, sn, una) = (Conv(self.sid.wrapping_add(channel)), Millis(*ts), Sn(*sn), Sn(*una));
             let header = Header { conv, cmd: *cmd, frg: *frg, wnd: *wnd, ts, sn, una };
             Segment { header, data }.encode(&mut bytes);
         }
         bytes
     }
 
-    /// What the server has sent since the last call: the segments of its first lane, and the total size in
+    /// What the server has sent since the last call: the segments of its first channel, and the total size in
     /// bytes.
     pub(crate) fn received(&mut self, world: &mut World) -> (Vec<Raw>, usize) {
         let (mut found, mut count) = (Vec::new(), 0);

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn ww_server_bind(
     unsafe { made(bind, error) }
 }
 
-/// Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
+/// Queues a message on a reliable channel of `session`: its length; `WW_AGAIN`: as much waits as may.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_send(
     server: *mut ww_server,

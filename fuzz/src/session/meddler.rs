@@ -10,7 +10,7 @@ use whitewater::packet::Seq16;
 use whitewater::session::Suite;
 
 impl World {
-    /// A frame built by a script: of segments, of acknowledgements, or of anything. It may name one lane more
+    /// A frame built by a script: of segments, of acknowledgements, or of anything. It may name one channel more
     /// than there are.
     pub(super) fn frame(&self, script: &mut Script<'_>) -> Vec<u8> {
         let mut body = Vec::new();

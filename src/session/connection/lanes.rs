@@ -7,7 +7,7 @@ use crate::kcp::{Config, InputError, Kcp};
 use crate::seq::Conv;
 use crate::session::config::SessionConfig;
 use crate::session::event::CloseReason;
-use crate::session::stats::LaneTotals;
+use crate::session::stats::KcpTotals;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, InPacket, conv_of};
 use std::sync::Arc;
@@ -135,8 +135,8 @@ impl Lanes {
         self.config.channels.iter().filter(|channel| has_lane(channel)).count()
     }
 
-    pub(super) fn totals(&self) -> LaneTotals {
-        let mut totals = LaneTotals::default();
+    pub(super) fn totals(&self) -> KcpTotals {
+        let mut totals = KcpTotals::default();
         self.lanes.iter().for_each(|lane| totals.add(&lane.kcp.stats()));
         totals
     }
@@ -281,7 +281,7 @@ impl Lanes {
         for lane in &mut self.lanes {
             let config = Config { mtu, ..*lane.kcp.config() };
             if let Err(error) = lane.kcp.configure(&config) {
-                log::error!("a lane that was checked for longer datagrams refuses them: {error}");
+                log::error!("KCP of a channel refuses datagrams of a length that was checked: {error}");
             }
         }
     }

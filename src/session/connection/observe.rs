@@ -1,5 +1,5 @@
 //! What there is to know of a connection: what it has counted and measured, what is known to have arrived, and the event log, while that is
-//! switched on: what its lanes log, and what follows from how the session stands after a call and how it stood before.
+//! switched on: what KCP of its channels logs, and what follows from how the session stands after a call and how it stood before.
 
 use super::Connection;
 use super::acks::Arrived;
@@ -102,7 +102,7 @@ impl Connection {
             loss: loss.and_then(|loss| loss.share(self.keepalive.now, u64::MAX)),
             packets_judged: loss.map_or(0, |loss| loss.judged),
             packets_lost: loss.map_or(0, |loss| loss.lost),
-            lanes: self.lanes.totals(),
+            kcp: self.lanes.totals(),
             datagrams_waiting: undelivered.datagrams,
             messages_unacked: undelivered.messages,
             memory: self.memory(),
@@ -150,9 +150,9 @@ impl Connection {
             return observer.log.set_most(most);
         }
         let mut log = EventLog::new(most);
-        let lanes = u16::try_from(self.lanes.config.channels.len()).unwrap_or(u16::MAX);
+        let channels = u16::try_from(self.lanes.config.channels.len()).unwrap_or(u16::MAX);
         let end = if self.peer.is_server { "client" } else { "server" };
-        log.push(self.keepalive.now, SessionEvent::Start { end, lanes });
+        log.push(self.keepalive.now, SessionEvent::Start { end, channels });
         let mut last = self.state_events();
         log.push(self.keepalive.now, SessionEvent::Mtu { mtu: self.mtu.current });
         last[3..].fill(None); // it is told at once
@@ -195,9 +195,9 @@ impl Connection {
         let Some(observer) = &mut self.observer else { return };
         let log = &mut observer.log;
         for (channel, kcp) in self.lanes.blocks() {
-            let lane = channel.into();
+            let channel = channel.into();
             while let Some(Logged { at, event }) = kcp.poll_log() {
-                log.push(at, SessionEvent::Lane { lane, event });
+                log.push(at, SessionEvent::Kcp { channel, event });
             }
         }
         let before = std::mem::replace(&mut observer.stats, stats);
