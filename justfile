@@ -89,7 +89,7 @@ tables:
     diff <(grep '^|' docs/TUNING.md) \
       <({ cargo run -q --release --all-features --example tuning && cargo run -q --release --all-features --example bottleneck; } | grep '^|')
     bars=$(cargo run -q --release --all-features --example families -- 10 bars | grep '^|') && \
-      diff <(echo "$bars") <(grep -xFf <(echo "$bars") README.md)
+      diff <(echo "$bars") <(grep -xFf <(echo "$bars") docs/LATENCY.md)
     scratch=$(mktemp -d) && \
       cargo run -q --release --all-features --example latency -- --out "$scratch/latency.svg" && \
       cmp docs/latency.svg "$scratch/latency.svg" && \

@@ -81,8 +81,8 @@ fn close_messages() -> Mode {
 }
 
 #[test]
-fn the_readme_compares_channels_with_kcp_by_these_figures() {
-    let readme = include_str!("../README.md");
+fn the_book_compares_channels_with_kcp_by_these_figures() {
+    let page = include_str!("../docs/LATENCY.md");
     let (_, link) = links().into_iter().find(|(name, _)| *name == "60 ms, 10 %").unwrap();
     let [.., fast, _, flush] = Mode::baselines();
     for (name, mode) in [
@@ -97,7 +97,7 @@ fn the_readme_compares_channels_with_kcp_by_these_figures() {
         let [mean, p50, p99] = [mean, p50, p99].map(|latency| latency.as_secs_f64() * 1e3);
         let kb = report.bytes() as f64 / 1e3 / report.runs.len() as f64;
         let row = format!("| {name} | {mean:.1} | {p50:.1} | {p99:.1} | {kb:.0} |");
-        assert!(readme.contains(&row), "README.md has not {row}");
+        assert!(page.contains(&row), "docs/LATENCY.md has not {row}");
     }
 }
 

@@ -38,6 +38,13 @@ fn every_page_is_in_the_book() {
     assert_eq!(summary.links().count(), listed.len(), "each once");
 }
 
+/// Readers decide on this page whether to stay. Figures belong to docs/LATENCY.md and docs/PERFORMANCE.md.
+#[test]
+fn the_readme_is_short() {
+    let size = fs::metadata(root().join("README.md")).unwrap().len();
+    assert!(size <= 8192, "README.md has {size} bytes");
+}
+
 #[test]
 fn every_link_leads_somewhere() {
     let documents: BTreeMap<_, _> =
