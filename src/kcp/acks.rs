@@ -5,9 +5,9 @@ use crate::seq::Sn;
 use crate::time::Millis;
 use crate::wire::{Command, Header, Output};
 
-/// Segments that arrived since the last flush: their numbers and the times to echo.
+/// Segments that have arrived since the last flush: their numbers and the times to echo.
 ///
-/// Source: ikcp.c `acklist`, which grows without bound.
+/// Source: ikcp.c `acklist`, which is unbounded.
 #[derive(Debug, Default)]
 pub(super) struct AckList {
     list: Vec<(Sn, Millis)>,
@@ -24,7 +24,7 @@ impl AckList {
         self.list.capacity() * size_of::<(Sn, Millis)>()
     }
 
-    /// How many more are taken until the next flush: two receive windows of them in all.
+    /// How many more it takes until the next flush. The limit is two receive windows.
     pub(super) fn room(&self, rcv_wnd: u16) -> usize {
         (2 * usize::from(rcv_wnd)).saturating_sub(self.list.len())
     }
@@ -33,15 +33,15 @@ impl AckList {
         self.list.last().copied()
     }
 
-    /// Owes the peer an ACK of `sn`, for which there is room.
+    /// Adds an ACK of `sn`, for which there is room.
     #[inline]
     pub(super) fn push(&mut self, sn: Sn, ts: Millis) {
         self.list.push((sn, ts));
     }
 
-    /// Owes the peer an ACK of `sn`, where `rcv_nxt` is expected next.
+    /// Adds an ACK of `sn`, where `rcv_nxt` is expected next.
     ///
-    /// Only one for a segment from further behind than two windows: such a peer needs our `una`,
+    /// Takes only one ACK for segments from further than two windows behind: a peer that sends those needs our `una`,
     /// which any ACK carries. `false`: not taken.
     pub(super) fn try_push(&mut self, sn: Sn, ts: Millis, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
         let is_stale = sn.is_before(rcv_nxt.sub(2 * u32::from(rcv_wnd).max(STALE_MIN)));
@@ -53,8 +53,7 @@ impl AckList {
         true
     }
 
-    /// Leaves out those that `rcv_nxt` says as well, but for the last: its echo tells the peer which
-    /// of its transmissions arrived.
+    /// Drops ACKs that `rcv_nxt` covers, except the last: its echo tells the peer which transmission arrived.
     pub(super) fn thin(&mut self, rcv_nxt: Sn) {
         let covered = |&(sn, _): &(Sn, Millis)| sn.is_before(rcv_nxt);
         if let Some(last) = self.list.iter().rposition(covered) {
@@ -66,8 +65,8 @@ impl AckList {
         }
     }
 
-    /// Sends them all. `header` is left with the `sn` and `ts` of the last one, which a window
-    /// probe in the same flush repeats, as in ikcp.c.
+    /// Sends all ACKs. Leaves the `sn` and `ts` of the last one in `header`: a window probe in the same flush repeats
+    /// them, as in ikcp.c.
     pub(super) fn flush<O: Output>(&mut self, header: &mut Header, packer: &mut Packer<'_, O>) {
         header.cmd = Command::Ack;
         packer.push_all(header, &self.list);
@@ -79,5 +78,5 @@ impl AckList {
     }
 }
 
-/// Least count of segments behind the window that count as late rather than stale, halved.
+/// How far behind the window a segment counts as late rather than stale: half of this many, at least.
 const STALE_MIN: u32 = 256;

@@ -1,8 +1,9 @@
-//! Recovery as in ikcp.c: a segment is lost when its own deadline has passed, or when enough
-//! datagrams have acknowledged later ones.
+//! Recovery as in ikcp.c: a segment is lost when its deadline has passed, or when enough datagrams have acknowledged
+//! later segments.
 //!
-//! ikcp.c walks over all in flight to find them, and at each datagram to count in every segment who passed it over. Here datagrams are
-//! noted until the next flush counts them all, and deadlines and suspects say where to look.
+//! ikcp.c walks over everything in flight to find lost segments, and again at each datagram to count which segments it
+//! passed over. Here, datagrams are noted and the next flush counts them all; deadlines and suspects tell where to
+//! look.
 
 use super::config::Config;
 use super::observe::Cause;
@@ -14,14 +15,14 @@ use crate::time::Millis;
 use crate::wire::Output;
 use std::collections::VecDeque;
 
-/// What finding lost segments keeps.
+/// The state of loss detection.
 #[derive(Debug, Default)]
 pub(super) struct Classic {
-    /// The acknowledgements since the last flush that passed segments over: one a datagram.
+    /// Acknowledgements since the last flush that passed segments over: one per datagram.
     passes: Vec<Pass>,
     pub(super) deadlines: Deadlines,
-    /// Segments that acknowledgements passed over, or that are older than their first deadline, in order. Only these are looked at when
-    /// lost ones are looked for; each segment is found once.
+    /// Segments that acknowledgements passed over, or that are past their first deadline, in order. Only these are
+    /// checked for loss. Each segment is added once.
     suspects: Vec<Sn>,
     /// No segment from here on is a suspect.
     end: Sn,
@@ -32,7 +33,7 @@ impl Classic {
         self.deadlines.is_due(now) || self.has_passes()
     }
 
-    /// Whether datagrams that passed segments over have not been counted.
+    /// Whether there are datagrams that passed segments over and have not been counted.
     pub(super) fn has_passes(&self) -> bool {
         !self.passes.is_empty()
     }
@@ -43,7 +44,7 @@ impl Classic {
         self.suspects.clear();
     }
 
-    /// A datagram acknowledged the segment `sn`, sent at `ts`, and thereby passed older ones over.
+    /// A datagram acknowledged the segment `sn`, sent at `ts`, and so passed over older ones.
     pub(super) fn pass(&mut self, sn: Sn, ts: Millis, sender: &mut Sender) {
         self.passes.push(Pass { sn, ts });
         if self.passes.len() == PASSES_MAX {
@@ -51,8 +52,8 @@ impl Classic {
         }
     }
 
-    /// Sends again what is lost. Looked at are segments that acknowledgements passed over, and those
-    /// whose time may be out. `rto` is that of the connection, ms.
+    /// Resends lost segments. Checks the suspects, and segments whose deadline may have passed. `rto` is that of the
+    /// connection, ms.
     pub(super) fn resend<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, rto: u32) -> Resent {
         let Self { passes, deadlines, suspects, end: suspected } = self;
         let wire = transmit.now.wire();
@@ -125,13 +126,13 @@ fn resend_one<O: Output>(
     let segment = *segment;
     deadlines.keep(segment.flight.resend_at);
     if due(&segment.flight, wire, config).is_some() {
-        // A timeout does not forget who passed the segment over, as in ikcp.c.
+        // As in ikcp.c, a timeout does not reset the count of datagrams that passed the segment over.
         deadlines.again(sn, wire);
     }
     transmit.send_again(sn, &segment, cause);
 }
 
-/// Suspects all segments in flight, from `una` on, up to `end`; `suspected` is where the suspects ended.
+/// Adds all segments in flight from `una` up to `end` to the suspects. `suspected`: where the suspects ended before.
 fn suspect(suspects: &mut Vec<Sn>, suspected: &mut Sn, ring: &Ring<Outgoing>, una: Sn, end: Sn) {
     if suspected.is_before(una) || suspects.is_empty() {
         *suspected = una;
@@ -144,7 +145,7 @@ fn suspect(suspects: &mut Vec<Sn>, suspected: &mut Sn, ring: &Ring<Outgoing>, un
     }
 }
 
-/// Decides and changes nothing. Source: ikcp.c `ikcp_flush`.
+/// Decides whether to resend, and changes nothing. Source: ikcp.c `ikcp_flush`.
 #[inline]
 fn due(segment: &Flight, now: Millis, config: &Config) -> Option<Cause> {
     let fast = config.fast_resend;
@@ -160,26 +161,26 @@ fn due(segment: &Flight, now: Millis, config: &Config) -> Option<Cause> {
     }
 }
 
-/// The newest number that a datagram acknowledged, and the time echoed for it.
+/// The newest number that a datagram acknowledged, and the time echoed with it.
 #[derive(Clone, Copy, Debug)]
 struct Pass {
     sn: Sn,
     ts: Millis,
 }
 
-/// Noted datagrams by the number that they acknowledged.
+/// The noted datagrams, sorted by the number that they acknowledged.
 struct SortedPasses<'a> {
-    /// Those that passed over the segment asked about last.
+    /// Those that passed over the segment counted last.
     list: &'a [Pass],
-    /// The oldest time echoed by any, and the newest.
+    /// The oldest and the newest echoed time.
     oldest: Millis,
     newest: Millis,
 }
 
 impl<'a> SortedPasses<'a> {
-    /// Makes the noted datagrams ready for questions about segments from `una` on, in their order.
+    /// Sorts the noted datagrams. Segments can then be counted in order, from `una` on.
     fn new(list: &'a mut [Pass], una: Sn) -> Self {
-        // Mostly they are in order already: ACKs come back as the segments went out.
+        // They are usually in order already: ACKs return in the order of the segments.
         list.sort_unstable_by_key(|pass| pass.sn.distance(una));
         let times = || list.iter().map(|pass| pass.ts);
         let oldest = times().reduce(Millis::earlier).unwrap_or_default();
@@ -187,13 +188,13 @@ impl<'a> SortedPasses<'a> {
         Self { list, oldest, newest }
     }
 
-    /// The number at which, and after which, no segment was passed over.
+    /// From this number on, no segment was passed over.
     fn end(&self, una: Sn) -> Sn {
         self.list.last().map_or(una, |pass| pass.sn)
     }
 
-    /// Counts how many datagrams passed over the segment `sn`: acknowledged a later one that was not sent before it. To be asked in the
-    /// order of the segments. Source: ikcp.c `ikcp_parse_fastack`, `IKCP_FASTACK_CONSERVE`.
+    /// Counts how many datagrams passed over the segment `sn`: acknowledged a later one that was not sent before it.
+    /// Call it in the order of the segments. Source: ikcp.c `ikcp_parse_fastack`, `IKCP_FASTACK_CONSERVE`.
     #[inline]
     fn count_in(&mut self, sn: Sn, flight: &mut Flight) {
         while let [first, rest @ ..] = self.list
@@ -215,33 +216,32 @@ impl<'a> SortedPasses<'a> {
     }
 }
 
-/// The deadlines of the segments in flight, kept so that nothing is walked to find out that
-/// nothing is due, and little to find what is.
+/// The deadlines of the segments in flight. With these, finding out that nothing is due needs no walk, and finding what
+/// is due only a short one.
 ///
-/// The segments that one flush sends for the first time share a deadline: they are one batch.
-/// Batches get old as their deadlines pass, which most segments do not live to see. Of the old ones
-/// the first deadline is kept.
+/// Segments that one flush sends for the first time share a deadline and form a batch. Most segments are acknowledged
+/// before it passes. Of the batches whose deadline has passed, only the first deadline is kept.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    /// The batches, their deadlines rising.
+    /// The batches, by rising deadline.
     young: VecDeque<Batch>,
-    /// A time at or before the first deadline of the segments before the young.
+    /// The first deadline of the older segments, or a time before it.
     old: Option<Millis>,
     /// A segment may be lost already, whatever the time.
     look: bool,
 }
 
-/// Segments up to the next batch.
+/// The segments up to the next batch.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     first: Sn,
-    /// A time at or before their deadlines.
+    /// Their first deadline, or a time before it.
     at: Millis,
 }
 
 impl Deadlines {
-    /// Segments from `first` on were sent for the first time, that count as lost at `at`. All
-    /// before `una` have been acknowledged.
+    /// The segments from `first` on were sent for the first time and count as lost at `at`. Everything before `una` has
+    /// been acknowledged.
     pub(super) fn sent(&mut self, first: Sn, at: Millis, una: Sn) {
         while self.young.get(1).is_some_and(|second| !una.is_before(second.first)) {
             self.young.pop_front();
@@ -256,19 +256,19 @@ impl Deadlines {
         self.young.push_back(batch);
     }
 
-    /// Whether to look for lost segments.
+    /// Whether to look for lost segments now.
     #[inline]
     pub(super) fn is_due(&self, now: Millis) -> bool {
         self.look || self.first().is_some_and(|at| at.is_due(now))
     }
 
-    /// When to look for lost segments; `None`: none is in flight.
+    /// When to look for lost segments. `None`: nothing is in flight.
     pub(super) fn due_at(&self, now: Millis) -> Option<Millis> {
         if self.look { Some(now) } else { self.first() }
     }
 
-    /// Starts to look for lost segments. Returns the number up to which to look, at most `nxt`:
-    /// [`Self::keep`] is to be called for each that is in flight before it.
+    /// Starts a search for lost segments. Returns the number up to which to look, at most `nxt`. Call [`Self::keep`]
+    /// for each segment in flight before it.
     pub(super) fn look_up_to(&mut self, now: Millis, nxt: Sn) -> Sn {
         if std::mem::take(&mut self.look) {
             self.young.clear();
@@ -280,19 +280,19 @@ impl Deadlines {
         self.young.front().map_or(nxt, |batch| batch.first)
     }
 
-    /// A segment was looked at, and counts as lost at `at`.
+    /// A segment was checked and counts as lost at `at`.
     #[inline]
     pub(super) fn keep(&mut self, at: Millis) {
         self.old = Some(self.old.map_or(at, |old| old.earlier(at)));
     }
 
-    /// The segment `sn` was looked at `now`, and is to be looked at by the next flush again.
+    /// The segment `sn` was checked `now`, and the next flush must check it again.
     pub(super) fn again(&mut self, sn: Sn, now: Millis) {
         self.keep(now);
         self.look |= self.young.front().is_some_and(|batch| !sn.is_before(batch.first));
     }
 
-    /// The next flush is to look at all segments.
+    /// The next flush must check all segments.
     pub(super) fn look(&mut self) {
         self.look = true;
     }
@@ -315,7 +315,7 @@ impl Deadlines {
     }
 }
 
-/// Datagrams noted before they are counted.
+/// Most datagrams noted before they are counted.
 const PASSES_MAX: usize = 256;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The knobs of a control block.
+//! The settings of a control block.
 
 use super::congestion::Congestion;
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
@@ -6,11 +6,12 @@ use crate::config::{ConfigError, in_range};
 use crate::wire::{DatagramQueue, HEADER_LEN};
 
 settings! {
-    /// What a control block is made from: plain fields, checked once by [`Kcp::new`] and
-    /// [`Kcp::configure`]. Nothing is clamped: a value out of range is a [`ConfigError`].
+    /// The settings of a control block: plain fields, checked once by [`Kcp::new`] and [`Kcp::configure`]. Nothing is
+    /// clamped: a value out of range is a [`ConfigError`].
     ///
-    /// The default is for a game: recovery by time, everything at once, no congestion control. [`classic`](Self::classic) is what
-    /// `ikcp_create` makes. docs/TUNING.md says why, and what each knob does to latency and bytes, measured.
+    /// The default suits games: loss is detected by timing, everything is sent at once, and there is no congestion
+    /// control. [`classic`](Self::classic) has the settings of `ikcp_create`. docs/TUNING.md explains and measures the
+    /// effect of each setting on latency and bytes.
     ///
     /// ```
     /// use whitewater::kcp::Config;
@@ -24,78 +25,79 @@ settings! {
     pub struct Config {
         /// Largest datagram sent, bytes, headers included: 50 to 65,507.
         pub mtu: u16 = 1400, 50..=MTU_MAX.into();
-        /// Largest datagram accepted from the peer, bytes: `mtu` to 65,507. With `rcv_wnd` it bounds
-        /// the memory that a peer can fill: less than 3 x `rcv_wnd` x `rcv_mtu` bytes of messages.
+        /// Largest datagram accepted from the peer, bytes: `mtu` to 65,507. Together with `rcv_wnd` it limits the
+        /// memory that a peer can fill: to less than 3 x `rcv_wnd` x `rcv_mtu` bytes of messages.
         pub rcv_mtu: u16 = 1500;
-        /// Segments that may be in flight: 1 to 65,535.
+        /// Most segments in flight: 1 to 65,535.
         pub snd_wnd: u16 = 128, 1..=u16::MAX.into();
-        /// Segments that the receive queue holds, and how far ahead of the next expected one a segment
-        /// may arrive: 128 to 65,535. No message of more fragments than this can be received.
+        /// Size of the receive queue in segments, and how far ahead of the next expected segment one may arrive: 128 to
+        /// 65,535. A message of more fragments than this cannot be received.
         pub rcv_wnd: u16 = WND_RCV_MIN, WND_RCV_MIN.into()..=u16::MAX.into();
-        /// 0: the retransmission timeout (RTO) doubles at each timeout of a segment, is at least
-        /// 100 ms, and the first has 1/8 on top. 1: it grows by half, from 30 ms. 2: it grows by half
-        /// of the connection's RTO, from 30 ms.
+        /// How the retransmission timeout (RTO) of a segment grows. 0: it doubles at each timeout, is at least 100 ms,
+        /// and the first has 1/8 added. 1: it grows by half, from at least 30 ms. 2: it grows by half of the
+        /// connection's RTO, from at least 30 ms.
         pub nodelay: u8 = 1, 0..=2;
         /// Time between two flushes by [`Kcp::update`](super::Kcp::update), ms: 10 to 5000.
         pub interval: u16 = 10, 10..=5000;
-        /// Resend a segment when this many datagrams have acknowledged later ones; 0: never.
+        /// Resend a segment once this many datagrams have acknowledged later ones. 0: never.
         pub fast_resend: u16 = 2;
-        /// What limits how much is in flight, besides `snd_wnd` and the peer's window.
+        /// What limits the segments in flight, besides `snd_wnd` and the peer's window.
         pub congestion: Congestion = Congestion::None;
-        /// A stream of bytes instead of messages: small sends share segments.
+        /// Carry a stream of bytes instead of messages: small sends share segments.
         pub stream: bool = false;
-        /// Least RTO, ms, at most 60,000. `None`: 100, or 30 with `nodelay`.
+        /// Smallest RTO, ms: up to 60,000. `None`: 100, or 30 with `nodelay`.
         pub min_rto: Option<u16> = None, 0..=RTO_MAX.into();
-        /// Sends of one segment up to which fast resend applies to it; 0: no limit.
+        /// Fast resend no longer applies to a segment that has been sent more often than this. 0: no limit.
         pub fast_limit: u16 = 5;
-        /// Sends of one segment after which the link counts as dead: 1 to 65,535. By time, the seconds in
-        /// which nothing in flight is acknowledged.
+        /// When the link counts as dead: 1 to 65,535. Classic recovery: after a segment has been sent this many times.
+        /// Modern: after this many seconds in which nothing in flight was acknowledged.
         pub dead_link: u16 = 20, 1..=u16::MAX.into();
         /// Segments that may wait to be sent: 1 to 2^24.
         pub snd_queue: u32 = 1024, 1..=1 << 24;
         /// Bytes of messages that may wait to be sent: `mtu` to 2^30.
         pub snd_queue_bytes: u32 = 4 << 20;
-        /// How loss is found and answered.
+        /// How loss is detected and repaired.
         pub recovery: Recovery = Recovery::default();
     }
 }
 
-/// How loss is found and answered. It changes what an end decides, never what the bytes mean.
+/// How loss is detected and repaired. This changes the decisions of this end, never the wire format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Recovery {
-    /// The decisions of ikcp.c 2.1.1, but for docs/DEVIATIONS.md.
+    /// The decisions of ikcp.c 2.1.1, except for what docs/DEVIATIONS.md lists.
     Classic,
-    /// By time, at once, without the knobs `nodelay`, `interval`, `fast_resend`, `min_rto` and
-    /// `fast_limit`. docs/BEHAVIOUR.md has it, docs/TUNING.md what it is worth.
+    /// Detects loss by timing and sends at once. Ignores the settings `nodelay`, `interval`, `fast_resend`, `min_rto`
+    /// and `fast_limit`. docs/BEHAVIOUR.md describes it, docs/TUNING.md measures it.
     Modern(Modern),
 }
 
 settings! {
-    /// The knobs of [`Recovery::Modern`]. docs/TUNING.md has what each is worth.
+    /// The settings of [`Recovery::Modern`]. docs/TUNING.md measures the effect of each.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub struct Modern {
-        /// Send and acknowledge at once, whenever [`Kcp::update`](super::Kcp::update) is called; else at
-        /// the beat of `interval`.
+        /// Send and acknowledge at once, whenever [`Kcp::update`](super::Kcp::update) is called. Otherwise, once per
+        /// `interval`.
         pub at_once: bool = true;
-        /// Most bytes that protect what is in flight ahead of its loss, in percent of what is sent: 0 to 200.
-        /// How many it is follows the loss. Towards a peer that has this above 0 too, these are repairs, of which
-        /// it rebuilds what is lost without a round trip; towards any other, copies of segments of up to 400
-        /// bytes. Whoever can forge a datagram can forge what is rebuilt as well.
+        /// Most bytes spent on protecting segments before they are lost, in percent of the bytes sent: 0 to 200. The
+        /// share in use follows the measured loss. If the peer has this above 0 too, repairs are sent, from which it
+        /// rebuilds lost segments without a round trip. To any other peer, segments of up to 400 bytes are sent twice.
+        /// Whoever can forge a datagram can forge what is rebuilt from it as well.
         pub repairs: u8 = 0, 0..=200;
     }
 }
 
 impl Default for Recovery {
-    /// By time, at once, without repairs.
+    /// Modern recovery, at once, without repairs.
     fn default() -> Self {
         Self::Modern(Modern::default())
     }
 }
 
 impl Config {
-    /// What `ikcp_create` makes, with limits where ikcp.c has none: [`Recovery::Classic`], windows of 32 and 128 segments, a flush each
-    /// 100 ms, the delays of TCP, and KCP's congestion window. [`nodelay`](Self::nodelay) and [`wndsize`](Self::wndsize) turn its knobs.
+    /// The settings of `ikcp_create`, with limits where ikcp.c has none: [`Recovery::Classic`], windows of 32 and 128
+    /// segments, a flush every 100 ms, the delays of TCP, and KCP's congestion window. [`nodelay`](Self::nodelay) and
+    /// [`wndsize`](Self::wndsize) change these settings.
     ///
     /// ```
     /// use whitewater::kcp::Config;
@@ -116,14 +118,14 @@ impl Config {
         }
     }
 
-    /// Four knobs as `ikcp_nodelay` has them: `nodelay`, `interval` in ms, `fast_resend`, and whether there is no congestion window.
+    /// The four settings of `ikcp_nodelay`: `nodelay`, `interval` in ms, `fast_resend`, and `nc`: no congestion window.
     #[must_use]
     pub const fn nodelay(self, nodelay: u8, interval: u16, resend: u16, nc: bool) -> Self {
         let congestion = if nc { Congestion::None } else { Congestion::Kcp };
         Self { nodelay, interval, fast_resend: resend, congestion, ..self }
     }
 
-    /// The windows as `ikcp_wndsize` has them, segments: `snd_wnd` and `rcv_wnd`.
+    /// The windows as in `ikcp_wndsize`, segments: `snd_wnd` and `rcv_wnd`.
     #[must_use]
     pub const fn wndsize(self, snd: u16, rcv: u16) -> Self {
         Self { snd_wnd: snd, rcv_wnd: rcv, ..self }
@@ -133,7 +135,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// The first field out of range, with its value and its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         in_range("rcv_mtu", self.rcv_mtu, self.mtu..=MTU_MAX)?;
@@ -148,18 +150,18 @@ impl Config {
     #[inline]
     #[must_use]
     pub fn mss(&self) -> u16 {
-        // A checked mtu is larger. A repair of the largest segment has to fit as well.
+        // A checked mtu is larger than this. A repair of the largest segment must fit as well.
         self.mtu.wrapping_sub(OVERHEAD + if self.has_repairs() { REPAIR_OVERHEAD } else { 0 })
     }
 
-    /// A queue with room for what one flush can make of a full window, so that it drops nothing that the window allows. Where flushes
-    /// need not wait for a beat, it is filled in bursts.
+    /// A queue with room for what one flush can send of a full window, so that it drops nothing that the window allows.
+    /// Without an interval between flushes, it is filled in bursts.
     pub(crate) fn datagram_queue(&self) -> DatagramQueue {
         let window = usize::from(self.snd_wnd).saturating_mul(self.mtu.into());
         DatagramQueue::with_limit(window.clamp(DatagramQueue::DEFAULT_LIMIT, QUEUE_MAX)).in_bursts()
     }
 
-    /// Whether recovery is by time, and round trips are kept in µs; else they are in ms.
+    /// Whether recovery is modern. Round trips are then kept in µs, otherwise in ms.
     #[inline]
     pub(super) const fn is_by_time(&self) -> bool {
         matches!(self.recovery, Recovery::Modern(_))
@@ -170,20 +172,20 @@ impl Config {
         matches!(self.recovery, Recovery::Modern(Modern { repairs: 1.., .. }))
     }
 
-    /// Whether what is due leaves at once, and not at the next beat.
+    /// Whether what is due is sent at once, without waiting for the next interval.
     #[inline]
     pub(crate) const fn is_at_once(&self) -> bool {
         matches!(self.recovery, Recovery::Modern(Modern { at_once: true, .. }))
     }
 
-    /// Whether `len` bytes are one segment at most; [`mss`](Self::mss) put so that it is quick.
+    /// Whether `len` bytes fit into one segment. A quicker form of [`mss`](Self::mss).
     #[inline]
     pub(super) fn is_one_segment(&self, len: usize) -> bool {
         let least = self.mtu.wrapping_sub(OVERHEAD + REPAIR_OVERHEAD);
         len <= least.into() || len <= self.mss().into()
     }
 
-    /// Least RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.
+    /// Smallest RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.
     pub(super) fn rto_min(&self) -> u32 {
         match (self.min_rto, self.nodelay) {
             (Some(ms), _) => ms,
@@ -196,23 +198,23 @@ impl Config {
 
 /// Most bytes that wait for a socket whose send buffer is full.
 const QUEUE_MAX: usize = 64 << 20;
-/// What a segment adds to its payload, bytes.
+/// Bytes that a segment adds to its payload.
 #[expect(clippy::cast_possible_truncation, reason = "24")]
 pub(super) const OVERHEAD: u16 = HEADER_LEN as u16;
-/// What a repair adds to the largest segment that it covers, bytes.
+/// Bytes that a repair adds to the largest segment that it covers.
 #[expect(clippy::cast_possible_truncation, reason = "5")]
 pub(super) const REPAIR_OVERHEAD: u16 = (REPAIR_HEAD + SYMBOL_HEAD) as u16;
 /// Largest UDP payload over IPv4, bytes.
 const MTU_MAX: u16 = 65_507;
 /// Send window of [`Config::classic`], segments. Source: ikcp.c `IKCP_WND_SND`.
 const WND_SND: u16 = 32;
-/// Least receive window, segments. Source: ikcp.c `IKCP_WND_RCV`, "must >= max fragment size".
+/// Smallest receive window, segments. Source: ikcp.c `IKCP_WND_RCV`, "must >= max fragment size".
 pub(super) const WND_RCV_MIN: u16 = 128;
-/// Least RTO, ms. Source: ikcp.c `IKCP_RTO_MIN`.
+/// Smallest RTO, ms. Source: ikcp.c `IKCP_RTO_MIN`.
 const RTO_MIN: u16 = 100;
-/// Least RTO with nodelay, ms. Source: ikcp.c `IKCP_RTO_NDL`.
+/// Smallest RTO with nodelay, ms. Source: ikcp.c `IKCP_RTO_NDL`.
 const RTO_NODELAY: u16 = 30;
-/// Largest RTO that round trips lead to, ms. Source: ikcp.c `IKCP_RTO_MAX`.
+/// Largest RTO that round trips can lead to, ms. Source: ikcp.c `IKCP_RTO_MAX`.
 pub(super) const RTO_MAX: u16 = 60_000;
 
 #[cfg(test)]

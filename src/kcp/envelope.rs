@@ -1,4 +1,4 @@
-//! What is around the datagrams of KCP where other programs put something there: ciphers, checksums, parity.
+//! Wraps KCP datagrams as other programs do: with ciphers, checksums or parity.
 
 use super::{Config, ConfigError, Kcp};
 use crate::time::Time;
@@ -8,26 +8,29 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::net::SocketAddr;
 
-/// The settings of an [`Envelope`], which make one for each socket.
+/// The settings of an [`Envelope`]. They make one envelope per socket.
 ///
-/// Both ends need the same. A listener has them in [`PeersConfig::envelope`](super::PeersConfig::envelope), a socket of one session is given
-/// them, and [`Link::with_envelope`](super::Link::with_envelope) is for whoever brings a transport.
+/// Both ends need the same settings. A listener has them in [`PeersConfig::envelope`](super::PeersConfig::envelope); a
+/// socket of one session takes them as an argument. [`Link::with_envelope`](super::Link::with_envelope) is for other
+/// transports.
 pub trait EnvelopeConfig: Debug + Send + Sync {
-    /// The config of a control block that is to be inside: `config` has the mtu of whole datagrams, the result what is left for KCP.
+    /// The config of the control block inside the envelope. `config` has the mtu of whole datagrams; the result has
+    /// what is left for KCP.
     ///
     /// # Errors
     ///
-    /// A field of either is out of range: see [`in_range`](super::in_range).
+    /// A field of either is out of range; see [`in_range`](super::in_range).
     fn inside(&self, config: &Config) -> Result<Config, ConfigError>;
 
-    /// The envelope of one socket. What `rng` gives nobody may guess.
+    /// Makes the envelope of one socket. Nobody may be able to predict `rng`.
     fn envelope(&self, rng: &mut dyn CryptoRng) -> Box<dyn Envelope>;
 }
 
-/// Wraps each datagram of KCP that leaves a socket, and unwraps those that come. It may refuse what comes, and make more datagrams of what
-/// leaves: those that rebuild others which are lost. All peers of the socket share it and have numbers there.
+/// Wraps each KCP datagram that a socket sends, and unwraps those that it receives. It may refuse a received datagram,
+/// and may send additional datagrams from which the receiver rebuilds lost ones. All peers of a socket share one
+/// envelope, which tells them apart by number.
 ///
-/// An empty message is never sent through it: some peers that have an envelope never get past one.
+/// Empty messages are never sent through it: some peers with an envelope never read past one.
 ///
 /// ```
 /// use whitewater::{ConfigError, Time};
@@ -81,60 +84,61 @@ pub trait EnvelopeConfig: Debug + Send + Sync {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Envelope: Any + Debug + Send {
-    /// Bytes that are put around every datagram, at least.
+    /// Bytes added to every datagram, at least.
     fn overhead(&self) -> u16;
 
-    /// Whether what was sent is flushed at once instead of after the interval.
+    /// Whether to flush at once after a send, instead of after the interval.
     fn flushes_sends(&self) -> bool {
         false
     }
 
-    /// Whether what has come is acknowledged at once instead of after the interval.
+    /// Whether to acknowledge at once, instead of after the interval.
     fn flushes_acks(&self) -> bool {
         false
     }
 
-    /// Gives `out` what leaves instead of a datagram of KCP to the peer of that number. A peer that `is_proven` receives what is sent to its
-    /// address; to another one no more than [`overhead`](Self::overhead) may be added, and no datagram.
+    /// Puts into `out` what to send to the peer with this number instead of a KCP datagram. `is_proven`: the peer is
+    /// known to receive what is sent to its address. For any other peer, add at most [`overhead`](Self::overhead) bytes
+    /// and no datagram.
     fn wrap(&mut self, now: Time, peer: u64, is_proven: bool, datagram: &[u8], out: &mut DatagramQueue);
 
-    /// Takes off, in place, what is around a datagram that has come. `None`: it is refused, and counted.
+    /// Unwraps a received datagram in place. `None`: it is refused, and counted.
     fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Opened<'a>>;
 
-    /// Takes a [shard](Opened::shard) that came from that address. `peer`: the number of the peer that has taken the KCP with it, `None` if
-    /// there was none. Returns whose shard it is, and [`poll_rebuilt`](Self::poll_rebuilt) has what it makes possible to rebuild.
-    /// It is asked only of a shard whose peer is proven, or has no KCP with it.
+    /// Takes a [shard](Opened::shard) that came from this address. `peer`: the number of the peer that accepted the KCP
+    /// datagram with it, `None` if there was none. Returns whose shard it is; [`poll_rebuilt`](Self::poll_rebuilt) then
+    /// has what can be rebuilt with it. Called only if the peer is proven, or if no KCP came with the shard.
     fn handle_shard(&mut self, _from: SocketAddr, peer: Option<u64>, _shard: &[u8]) -> Option<u64> {
         peer
     }
 
-    /// The next datagram of KCP that was rebuilt for a peer.
+    /// The next rebuilt KCP datagram for a peer.
     fn poll_rebuilt(&mut self, _peer: u64) -> Option<&[u8]> {
         None
     }
 
-    /// The control block has refused what was rebuilt last.
+    /// Called when the control block has refused the last rebuilt datagram.
     fn count_refused(&mut self) {}
 
-    /// Gives memory back that a peer does not need before there is traffic again.
+    /// Frees memory that a peer does not need until there is traffic again.
     fn shrink(&mut self, _peer: u64) {}
 
-    /// The peer is gone. Its number never comes again.
+    /// The peer is gone. Its number is never used again.
     fn forget(&mut self, _peer: u64) {}
 }
 
-/// What was in a datagram.
+/// The contents of a datagram.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "envelopes of other crates make it")]
 pub struct Opened<'a> {
-    /// A datagram of KCP, or what may be one.
+    /// A KCP datagram, or what may be one.
     pub kcp: Option<&'a [u8]>,
-    /// What helps to rebuild others that are lost, for [`Envelope::handle_shard`]. It is dropped when the KCP with it is refused.
+    /// Helps to rebuild lost datagrams; see [`Envelope::handle_shard`]. It is dropped if the KCP with it is refused.
     pub shard: Option<&'a [u8]>,
 }
 
 impl dyn Envelope {
-    /// Gives a control block what was rebuilt for its peer; whether it has taken any.
+    /// Gives a control block what was rebuilt for its peer. Returns whether it accepted any of it.
     pub(crate) fn rebuild(&mut self, now: Time, peer: u64, kcp: &mut Kcp<DatagramQueue>) -> bool {
         let mut has_taken = false;
         while let Some(datagram) = self.poll_rebuilt(peer) {

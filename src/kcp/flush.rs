@@ -1,4 +1,4 @@
-//! A flush: what is due leaves in datagrams; and when the next one is due.
+//! A flush sends what is due. This file also tells when the next flush is due.
 
 use super::config::Recovery;
 use super::congestion::Controller;
@@ -11,13 +11,12 @@ use crate::time::{Millis, Time};
 use crate::wire::{Before, Command, Header, InPacket, Output};
 
 impl<O: Output> Kcp<O> {
-    /// Sends what is due: acknowledgements, probes, lost segments, new ones. Source: ikcp.c
-    /// `ikcp_flush`.
+    /// Sends what is due: acknowledgements, probes, lost segments, new segments. Source: ikcp.c `ikcp_flush`.
     pub fn flush(&mut self, now: Time) {
         self.flush_ahead(now, None);
     }
 
-    /// The same. The first datagram goes to `ahead`, if there is room for it.
+    /// [`flush`](Self::flush), with the first datagram written to `ahead` if there is room for it.
     pub(super) fn flush_ahead(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
         if self.config.is_at_once() && self.congestion.control().window() == 0 {
             self.congestion.control_mut().on_tick(now, self.config.mss());
@@ -37,7 +36,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Sends the acknowledgements that are owed, also those that might wait for something to ride with.
+    /// Sends the acknowledgements that we owe, including those that could wait to ride with other data.
     pub(crate) fn acknowledge(&mut self, now: Time) {
         let Some(mut work) = self.work.take() else { return };
         if let Some(ride) = &mut work.ride {
@@ -50,16 +49,16 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// When [`update`](Self::update) has something to do next, provided that nothing is sent,
-    /// received or changed before. It may be early, never late; `None`: idle, nothing to wake for.
+    /// When to call [`update`](Self::update) next, if nothing is sent, received or changed before. May be early, but
+    /// never late. `None`: idle, nothing to wake for.
     ///
-    /// Source: ikcp.c `ikcp_check`, which answers within an interval always.
+    /// Source: ikcp.c `ikcp_check`, which always answers within one interval.
     #[must_use]
     pub fn check(&self, now: Time) -> Option<Time> {
         self.due_at(now).ever()
     }
 
-    /// The same; never: nothing to wake for.
+    /// The same, with `Time::NEVER` for idle.
     pub(crate) fn due_at(&self, now: Time) -> Time {
         let due = self.next_work(now);
         if self.config.is_at_once() || due == Time::NEVER {
@@ -68,7 +67,7 @@ impl<O: Output> Kcp<O> {
         self.timer.flush_at(now).map_or(now, |flush| flush.max(due))
     }
 
-    /// The body of a flush that has something to send or to count.
+    /// The body of a flush that has something to send or count.
     fn flush_work(&mut self, now: Time, work: &mut Work, ahead: Option<&mut InPacket<'_>>) {
         let prior_window = self.congestion.control().window();
         let says_something = self.probe.ask || self.probe.tell || self.send_at(Some(work)) <= now;
@@ -90,7 +89,7 @@ impl<O: Output> Kcp<O> {
             }
             acks.thin(self.receiver.nxt);
         }
-        // A flush that only looks for what is lost does not end the wait of ACKs.
+        // A flush that only looks for lost segments does not end the wait of ACKs.
         let acks_leave = says_something || ride.as_ref().is_none_or(|ride| ride.due_at(now) <= now);
         if let Some(observer) = observer {
             let leaving = if acks_leave { acks.len() } else { 0 };
@@ -151,7 +150,7 @@ impl<O: Output> Kcp<O> {
 
     /// Whether a flush would send or count anything.
     fn has_work(&self, now: Time) -> bool {
-        self.send_at(self.work.as_deref()) <= now // first: that is quick, and mostly so
+        self.send_at(self.work.as_deref()) <= now // checked first: quick, and usually true
             || self.acks_at(now) <= now
             || self.probe.ask
             || self.probe.tell
@@ -162,7 +161,7 @@ impl<O: Output> Kcp<O> {
     fn next_work(&self, now: Time) -> Time {
         let send = self.send_at(self.work.as_deref());
         if send <= now && matches!(self.congestion, Controller::Kcp(_)) {
-            return now; // first: that is quick, and mostly so
+            return now; // checked first: quick, and usually true
         }
         let mut next = self.acks_at(now);
         if next <= now
@@ -187,7 +186,7 @@ impl<O: Output> Kcp<O> {
         next.min(self.congestion.allows_at(now).map_or(Time::NEVER, |from| from.max(data)))
     }
 
-    /// When the acknowledgements that are owed leave.
+    /// When the acknowledgements that we owe are sent.
     #[inline]
     fn acks_at(&self, now: Time) -> Time {
         self.work.as_ref().and_then(|work| work.acks_at(now)).unwrap_or(Time::NEVER)
@@ -224,23 +223,23 @@ impl<O: Output> Kcp<O> {
         self.congestion.room(&self.config, &self.sender)
     }
 
-    /// The built-in controller lets nothing out before the first flush has ended. At once, one update
-    /// has to do.
+    /// The built-in controller lets nothing out before the first flush has ended. With sends at once, a single update
+    /// must be enough.
     fn never_flushed(&self) -> bool {
         let may_be = !self.config.is_at_once() || self.timer.flush.is_none();
         may_be && self.congestion.control().window() == 0 && self.sender.rmt_wnd > 0
     }
 }
 
-/// The beat of the flushes.
+/// The interval timer of flushes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timer {
-    /// When `update` flushes next; `None`: it has not been called. Source: ikcp.c `ts_flush`.
+    /// When `update` flushes next. `None`: it has not been called yet. Source: ikcp.c `ts_flush`.
     pub(super) flush: Option<Millis>,
 }
 
 impl Timer {
-    /// Whether `update` flushes now, and then when next. Source: ikcp.c `ikcp_update`.
+    /// Whether `update` flushes now; schedules the next flush. Source: ikcp.c `ikcp_update`.
     pub(super) fn tick(&mut self, now: Millis, interval: u16) -> bool {
         let mut at = self.flush.filter(|at| is_near(now, *at)).unwrap_or(now);
         let due = at.is_due(now);
@@ -254,16 +253,16 @@ impl Timer {
         due
     }
 
-    /// When `update` flushes next; `None`: whenever it is called.
+    /// When `update` flushes next. `None`: whenever it is called.
     pub(super) fn flush_at(&self, now: Time) -> Option<Time> {
         self.flush.filter(|at| is_near(now.wire(), *at)).map(|at| now.when(at))
     }
 }
 
-/// Whether the clock did not jump between the two. Source: ikcp.c `ikcp_update`, `slap`.
+/// Whether the clock has not jumped between the two. Source: ikcp.c `ikcp_update`, `slap`.
 fn is_near(now: Millis, at: Millis) -> bool {
     (-JUMP..JUMP).contains(&now.since(at))
 }
 
-/// A clock this far from the next flush, ms, has jumped.
+/// Distance from the next flush that counts as a jump of the clock, ms.
 const JUMP: i32 = 10_000;

@@ -1,4 +1,4 @@
-//! A datagram comes in: checked as a whole, then applied segment by segment.
+//! Takes a datagram: checks it as a whole, then applies it segment by segment.
 
 use super::congestion::Ack;
 use super::modern::Arrivals;
@@ -15,32 +15,33 @@ use std::time::Duration;
 impl<O: Output> Kcp<O> {
     /// Takes a datagram from the peer. Source: ikcp.c `ikcp_input`.
     ///
-    /// It is checked as a whole first: on an error nothing has changed but a counter of
-    /// [`Stats::rejected`](super::Stats). What it makes necessary is sent by the next flush.
+    /// The whole datagram is checked first. On an error nothing has changed except a counter of
+    /// [`Stats::rejected`](super::Stats). The next flush sends the response.
     ///
     /// # Errors
     ///
-    /// When the datagram is not one that an honest peer of this conversation sends now. Drop it.
+    /// No honest peer of this conversation sends this datagram now. Drop it.
     pub fn input(&mut self, now: Time, datagram: &[u8]) -> Result<(), InputError> {
         self.input_from(now, datagram, None)
     }
 
-    /// [`input`](Self::input) that keeps large payloads as part of `datagram` instead of copying
-    /// them. The datagram should have a buffer of its own, which lives as long as its messages.
+    /// [`input`](Self::input) that keeps large payloads as part of `datagram` instead of copying them. The datagram
+    /// should have a buffer of its own, which lives as long as its messages.
     ///
     /// # Errors
     ///
-    /// Those of [`input`](Self::input).
+    /// The same as [`input`](Self::input).
     pub fn input_bytes(&mut self, now: Time, datagram: &Bytes) -> Result<(), InputError> {
         self.input_from(now, datagram, Some(datagram))
     }
 
-    /// Takes a datagram that was rebuilt from others, and so is older than they are: its data, and what it acknowledges, count as if it had
-    /// come; its window and its timestamps do not. Source: kcp-go `KCP.Input` with `regular` false.
+    /// Takes a datagram that was rebuilt from others and is therefore older than they are. Its data and
+    /// acknowledgements count as if it had arrived; its window and timestamps do not. Source: kcp-go `KCP.Input` with
+    /// `regular` false.
     ///
     /// # Errors
     ///
-    /// Those of [`input`](Self::input).
+    /// The same as [`input`](Self::input).
     pub fn input_rebuilt(&mut self, now: Time, datagram: &[u8]) -> Result<(), InputError> {
         self.input_any(now, datagram, None, true)
     }
@@ -56,8 +57,8 @@ impl<O: Output> Kcp<O> {
         self.input_any(now, datagram, backing, false)
     }
 
-    /// Takes the datagram that is expected most: one message in one segment, the next, that tells
-    /// nothing else. `false`: it is another, and nothing has changed.
+    /// Takes the most common datagram: a single segment that is a whole message, is next in order and carries no other
+    /// news. `false`: it is something else, and nothing has changed.
     ///
     /// Source of the idea: header prediction, Van Jacobson 1990; RFC 7323 appendix.
     #[inline]
@@ -149,7 +150,7 @@ impl<O: Output> Kcp<O> {
         Ok(())
     }
 
-    /// Checks everything that can be said about a datagram before it is applied.
+    /// Checks everything that can be checked before a datagram is applied.
     fn check_datagram(&self, datagram: &[u8]) -> Result<(), InputError> {
         let (have, max) = (datagram.len(), usize::from(self.config.rcv_mtu));
         if have < HEADER_LEN {
@@ -168,8 +169,7 @@ impl<O: Output> Kcp<O> {
         Ok(())
     }
 
-    /// Checks a segment, in the order of ikcp.c, for all that those after it mostly have in common
-    /// with it.
+    /// Checks a segment in the order of ikcp.c. The segments after it mostly share what is checked here.
     fn check_first(&self, head: RawHeader<'_>, data: &[u8]) -> Result<Command, InputError> {
         if head.conv() != self.conv {
             return Err(InputError::Conv { expected: self.conv, found: head.conv() });
@@ -189,7 +189,7 @@ impl<O: Output> Kcp<O> {
         Ok(cmd)
     }
 
-    /// Checks the numbers of the ACKs at the front of `datagram`, which is checked otherwise; returns the rest.
+    /// Checks the numbers of the ACKs at the front of `datagram`, which is otherwise checked already. Returns the rest.
     fn check_acks<'a>(&self, datagram: &'a [u8]) -> Result<&'a [u8], InputError> {
         let (snd_nxt, (acks, rest)) = (self.sender.nxt, acks_alike(datagram));
         match acks.iter().map(|ack| RawHeader::of(ack).sn()).find(|sn| !sn.is_before(snd_nxt)) {
@@ -198,7 +198,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// What every segment tells: the peer's window, and what it expects next.
+    /// Applies what every segment carries: the peer's window, and what it expects next.
     #[inline]
     fn apply_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
         if !acked.is_rebuilt {
@@ -207,8 +207,8 @@ impl<O: Output> Kcp<O> {
         self.apply_una(head, acked);
     }
 
-    /// The peer's window. By time, news of the same `una` only opens it, once it has been heard: less is
-    /// older, and was overtaken on the way.
+    /// Applies the peer's window. With modern recovery, once it is known, a segment with the same `una` can only open
+    /// it: a smaller window is older news that was overtaken on the way.
     #[inline]
     pub(super) fn apply_wnd(&mut self, head: RawHeader<'_>) {
         let ahead = head.una().distance(self.sender.una());
@@ -232,8 +232,8 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Takes the ACKs at the front of `datagram`, of which `first` is the first: each frees a segment, and measures the round trip of the
-    /// transmission whose time it echoes.
+    /// Takes the ACKs at the front of `datagram`, starting with `first`. Each frees a segment and measures the round
+    /// trip of the transmission whose time it echoes.
     #[inline(never)]
     fn apply_acks<'a>(
         &mut self,
@@ -248,7 +248,7 @@ impl<O: Output> Kcp<O> {
         for ack in acks.iter().map(RawHeader::of) {
             let age = wire.since(ack.ts());
             if acked.is_rebuilt {
-                // Late by as long as it took to rebuild it.
+                // A rebuilt echo is late by the time that the rebuilding took.
             } else if (0..=SAMPLE_MAX).contains(&age) {
                 rtt.sample(age.cast_unsigned());
                 self.congestion.on_rtt(now, Duration::from_millis(age.cast_unsigned().into()));
@@ -268,7 +268,7 @@ impl<O: Output> Kcp<O> {
         rest
     }
 
-    /// Takes PUSHes off the front: each is stored, and the peer is owed an ACK of it.
+    /// Takes the PUSH segments at the front: stores each, and owes the peer an ACK for it.
     #[inline]
     fn store_pushes<'a>(
         &mut self,
@@ -322,7 +322,7 @@ impl<O: Output> Kcp<O> {
         rest
     }
 
-    /// What follows from the ACKs of a datagram together.
+    /// Applies what follows from all ACKs of a datagram together.
     #[inline]
     fn after_acks(&mut self, acked: &Acked) {
         if acked.sample.is_some() {
@@ -341,8 +341,8 @@ impl<O: Output> Kcp<O> {
     }
 }
 
-/// The ACKs at the front of `datagram` that have all but number and time in common with the first, which may have data if it is alone; and
-/// what is after them.
+/// Returns the ACKs at the front of `datagram` that differ from the first only in number and time (which may have data
+/// if it is alone), and the rest.
 #[inline]
 pub(super) fn acks_alike(datagram: &[u8]) -> (&[[u8; HEADER_LEN]], &[u8]) {
     let (chunks, _) = datagram.as_chunks();
@@ -354,8 +354,8 @@ pub(super) fn acks_alike(datagram: &[u8]) -> (&[[u8; HEADER_LEN]], &[u8]) {
     (chunks.get(..alike).unwrap_or_default(), rest)
 }
 
-/// Checks the lengths of the segments after the `first`, whose bytes but for the header are at the
-/// front of `datagram`, as long as they are like it; returns the rest.
+/// Checks the lengths of the segments after `first`, as long as they are like it. `datagram` starts after the header of
+/// `first`. Returns the rest.
 #[inline]
 fn check_alike<'a>(first: RawHeader<'_>, datagram: &'a [u8]) -> Result<&'a [u8], InputError> {
     let (mut head, mut data) = (first, datagram);
@@ -369,22 +369,22 @@ fn check_alike<'a>(first: RawHeader<'_>, datagram: &'a [u8]) -> Result<&'a [u8],
     }
 }
 
-/// What the ACKs of a datagram add up to.
+/// The sum of the ACKs of a datagram.
 pub(super) struct Acked {
     pub(super) bytes: u32,
     /// The ACK that counts as passing over older segments.
     newest: Option<(Sn, Millis)>,
-    /// The last round trip measured, ms, or by time in µs.
+    /// The last round trip measured, ms; with modern recovery, µs.
     pub(super) sample: Option<u32>,
-    /// By time, what it tells of transmissions.
+    /// With modern recovery, what the datagram says about transmissions.
     pub(super) arrivals: Arrivals,
-    /// The datagram was not sent now: its window and timestamps say nothing.
+    /// The datagram was rebuilt, so its window and timestamps say nothing about now.
     pub(super) is_rebuilt: bool,
 }
 
 impl Acked {
-    /// The first ACK counts, unless a later one has a newer number and a newer time as well.
-    /// Source: ikcp.c `ikcp_input` with `IKCP_FASTACK_CONSERVE`.
+    /// The first ACK counts, unless a later one has both a newer number and a newer time. Source: ikcp.c `ikcp_input`
+    /// with `IKCP_FASTACK_CONSERVE`.
     #[inline]
     fn see(&mut self, sn: Sn, ts: Millis) {
         match self.newest {

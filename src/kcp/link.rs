@@ -1,4 +1,4 @@
-//! A control block and where its peer is: bare KCP of two ends, as a machine.
+//! A control block with the address of its peer: bare KCP between two ends, as a machine.
 
 use super::{Config, ConfigError, Envelope, EnvelopeConfig, InputError, Kcp, SendError};
 use crate::machine::{Arrival, Machine, Transmit};
@@ -8,17 +8,17 @@ use crate::wire::{DatagramQueue, Output};
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
 
-/// A [`Kcp`] whose datagrams go to one address and come from there: what `kcp::Socket` has a socket for, and a [`Machine`] for whoever
-/// brings another transport. Many peers on one way are [`Peers`](super::Peers).
+/// A [`Kcp`] that exchanges datagrams with one address. `kcp::Socket` adds a socket to it; with another transport, use
+/// it as a [`Machine`]. For many peers on one socket, see [`Peers`](super::Peers).
 #[derive(Debug)]
 pub struct Link {
     kcp: Kcp<DatagramQueue>,
-    /// What is around it, if anything is.
+    /// What wraps the datagrams, if anything does.
     envelope: Option<Box<dyn Envelope>>,
-    /// What is ready to leave with that around it.
+    /// Wrapped datagrams that are ready to be sent.
     wrapped: DatagramQueue,
     address: SocketAddr,
-    /// Something was sent or has come that is to be flushed.
+    /// Something was sent or received that must be flushed.
     flush_due: bool,
     now: Time,
     taken: u64,
@@ -27,11 +27,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// A control block for what is sent to `address` and comes from there.
+    /// A control block that exchanges datagrams with `address`.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// A field of `config` is out of range.
     pub fn new(address: SocketAddr, conv: Conv, config: &Config) -> Result<Self, ConfigError> {
         let kcp = Kcp::new(conv, config, config.datagram_queue())?;
         Ok(Self {
@@ -47,11 +47,12 @@ impl Link {
         })
     }
 
-    /// The same with something around KCP: `config.mtu` is that of whole datagrams. What `rng` gives nobody may guess.
+    /// The same with an envelope around KCP. `config.mtu` is that of whole datagrams. Nobody may be able to predict
+    /// `rng`.
     ///
     /// # Errors
     ///
-    /// When a field of `config` or `envelope` is out of range.
+    /// A field of `config` or `envelope` is out of range.
     pub fn with_envelope(
         address: SocketAddr,
         conv: Conv,
@@ -65,17 +66,17 @@ impl Link {
         Ok(peer)
     }
 
-    /// What is around KCP.
+    /// The envelope around KCP.
     #[must_use]
     pub fn envelope(&self) -> Option<&dyn Envelope> {
         self.envelope.as_deref()
     }
 
-    /// Queues a message for the next flush, and has that be at once where what is around KCP wants it so.
+    /// Queues a message for the next flush, which is at once if the envelope asks for that.
     ///
     /// # Errors
     ///
-    /// Those of [`Kcp::send`].
+    /// The same as [`Kcp::send`].
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         self.flush_due |= self.envelope.as_ref().is_some_and(|envelope| envelope.flushes_sends());
         self.kcp.send(message)
@@ -91,7 +92,7 @@ impl Link {
         &mut self.wrapped
     }
 
-    /// Where the peer is.
+    /// The address of the peer.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.address
@@ -103,30 +104,30 @@ impl Link {
         &self.kcp
     }
 
-    /// The control block, to send and to receive, and to configure it.
+    /// The control block, to send, receive and configure.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
         &mut self.kcp
     }
 
-    /// Datagrams of the peer that were good.
+    /// Number of good datagrams from the peer.
     #[must_use]
     pub const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Datagrams dropped for the address that they came from.
+    /// Number of datagrams dropped because they came from another address.
     #[must_use]
     pub const fn strangers(&self) -> u64 {
         self.strangers
     }
 
-    /// Datagrams of the peer that the control block refused.
+    /// Number of datagrams from the peer that the control block refused.
     #[must_use]
     pub const fn rejected(&self) -> u64 {
         self.rejected
     }
 
-    /// Takes a datagram of the peer. `None`: nothing of it is for KCP.
+    /// Takes a datagram of the peer. `None`: it contains nothing for KCP.
     fn input(&mut self, now: Time, datagram: &mut [u8]) -> Option<Result<(), InputError>> {
         let Some(envelope) = &mut self.envelope else { return Some(self.kcp.input(now, datagram)) };
         let opened = envelope.open(datagram)?;
@@ -193,16 +194,16 @@ impl Machine for Link {
         if is_due { Some(self.now) } else { self.kcp.check(self.now) }
     }
 
-    /// Bare KCP has no goodbye: it is over when all that was sent has arrived.
+    /// Bare KCP has no goodbye. It is done when everything sent has been acknowledged.
     fn shutdown(&mut self, _: Time, _: u16) -> bool {
         self.kcp.wait_snd() == 0
     }
 }
 
-/// Whether it is the same end: the flow label of IPv6 may change, and the scope is not always told.
+/// Whether both are the same end. The flow label of IPv6 may change, and the scope is not always known.
 fn is_same(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
 }
 
-/// The number of the peer where there is no other.
+/// The number of the only peer.
 const ONLY: u64 = 0;

@@ -1,13 +1,13 @@
-//! Bare KCP: what any KCP program can be the peer of.
+//! Bare KCP, on the wire what every KCP implementation speaks.
 //!
-//! [`Kcp`] is the control block: the ARQ machine of one conversation, without I/O and without a clock. [`Link`] knows where its peer is as
-//! well, and [`Peers`] has many of those: both are a [`Machine`](crate::machine::Machine).
+//! [`Kcp`] is the control block: the ARQ machine of one conversation, without I/O and without a clock. [`Link`] adds
+//! the address of its peer, and [`Peers`] holds many of those. Both implement [`Machine`](crate::machine::Machine).
 #![cfg_attr(feature = "net", doc = "[`Socket`] and [`Listener`] are the same over UDP.")]
 //!
-//! Each verb of [`Kcp`] is a short list of calls into the parts: `send` and `recv` keep the
-//! segments, `input` takes a datagram apart, `flush` and `transmit` put them together with the
-//! `packer`. `rtt` estimates; `classic` finds what is lost as ikcp.c does, `modern` by time;
-//! [`congestion`] says how much may leave; `acks` and `probe` are what the peer is owed and asked.
+//! Each verb of [`Kcp`] is a short list of calls into the parts: `send` and `recv` hold the segments, `input` takes a
+//! datagram apart, `flush` and `transmit` build datagrams with the `packer`. `rtt` estimates the round trip. `classic`
+//! detects loss as ikcp.c does, `modern` by timing. [`congestion`] limits what is in flight. `acks` and `probe` are
+//! what we owe the peer and ask of it.
 
 mod acks;
 mod classic;
@@ -45,7 +45,7 @@ pub use link::Link;
 pub use observe::{Cause, Event};
 pub use stats::{Rejected, Stats};
 
-/// KCP's segments: bytes and values.
+/// KCP segments: encoding and decoding.
 pub mod wire {
     pub use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Segment, Segments, conv_of, segments};
 }
@@ -66,10 +66,10 @@ use rtt::Rtt;
 use send::Sender;
 use stats::Counters;
 
-/// A KCP control block: one end of a session.
+/// A KCP control block: one end of a conversation.
 ///
-/// The owner feeds it what the network delivers ([`input`](Self::input)) and the time
-/// ([`update`](Self::update)); it hands finished datagrams to its [`Output`].
+/// The owner feeds it received datagrams ([`input`](Self::input)) and the time ([`update`](Self::update)). It hands
+/// finished datagrams to its [`Output`].
 ///
 /// ```
 /// use whitewater::Time;
@@ -104,25 +104,25 @@ pub struct Kcp<O> {
     output: O,
 }
 
-/// What a session needs only while there is traffic.
+/// What a control block needs only while there is traffic.
 #[derive(Debug, Default)]
 struct Work {
     acks: AckList,
     classic: Classic,
     by_time: ByTime,
-    /// Made for the first segment that comes, if repairs are taken.
+    /// Made when the first segment arrives, if repairs are on.
     rebuild: Option<Box<Rebuild>>,
-    /// Made for the first segment that comes, if acknowledgements may wait for one of ours.
+    /// Made when the first segment arrives, if acknowledgements may wait for a segment of ours.
     ride: Option<Box<Ride>>,
     spare: Vec<u8>,
-    /// Until when marks of the path say nothing new.
+    /// Congestion marks are ignored until then.
     marked_until: Time,
-    /// While events are logged.
+    /// `Some` while events are logged.
     observer: Option<Box<Observer>>,
 }
 
 impl Work {
-    /// When the acknowledgements that are owed leave, or the last one once more; `None`: none does.
+    /// When the acknowledgements that we owe are sent, or the last one is repeated. `None`: nothing to send.
     fn acks_at(&self, now: Time) -> Option<Time> {
         let owed = self.acks.len();
         match (&self.rebuild, &self.ride) {
@@ -134,22 +134,22 @@ impl Work {
 }
 
 impl<O: Output> Kcp<O> {
-    /// A control block of conversation `conv`, whose datagrams go to `output`. Both ends of a
-    /// session have the same `conv`. Source: ikcp.c `ikcp_create`.
+    /// Makes a control block of conversation `conv` that sends its datagrams to `output`. Both ends use the same
+    /// `conv`. Source: ikcp.c `ikcp_create`.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// A field of `config` is out of range.
     pub fn new(conv: Conv, config: &Config, output: O) -> Result<Self, ConfigError> {
         Self::starting_at(conv, config, output, Sn(0), Sn(0))
     }
 
-    /// A control block whose first segment is `snd`, and that expects `rcv` first. KCP starts both
-    /// at 0; a protocol around it may agree on others.
+    /// Makes a control block whose first segment has the number `snd`, and which expects `rcv` first. KCP starts both
+    /// at 0; a protocol around it may agree on other numbers.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// A field of `config` is out of range.
     pub fn starting_at(
         conv: Conv,
         config: &Config,
@@ -173,14 +173,14 @@ impl<O: Output> Kcp<O> {
         })
     }
 
-    /// Queues a message; the next flush sends it. Returns the bytes taken: all of them, but for a
-    /// stream (`Config::stream`), which may take less. An empty message is one; to a stream it adds
-    /// nothing. Source: ikcp.c `ikcp_send`.
+    /// Queues a message; the next flush sends it. Returns the number of bytes taken. That is the whole message, except
+    /// in a stream (`Config::stream`), which may take less. An empty message is sent as one, but adds nothing to a
+    /// stream. Source: ikcp.c `ikcp_send`.
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`] for more than 127 segments, [`SendError::Full`] when enough
-    /// waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty); nothing is taken then.
+    /// [`SendError::TooLong`] if it needs more than 127 segments, [`SendError::Full`] if the queue is full,
+    /// [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty). On an error nothing is taken.
     #[inline]
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         if message.is_empty() && self.sender.refuses_empty && !self.config.stream {
@@ -189,11 +189,11 @@ impl<O: Output> Kcp<O> {
         self.sender.send(message, None, &self.config)
     }
 
-    /// [`send`](Self::send) without a copy: the segments stay part of `message`, but for short ones.
+    /// [`send`](Self::send) without a copy: the segments share the memory of `message`, unless they are short.
     ///
     /// # Errors
     ///
-    /// Those of [`send`](Self::send).
+    /// The same as [`send`](Self::send).
     #[expect(clippy::needless_pass_by_value, reason = "the buffer is handed over")]
     pub fn send_bytes(&mut self, message: Bytes) -> Result<usize, SendError> {
         if message.is_empty() {
@@ -202,17 +202,18 @@ impl<O: Output> Kcp<O> {
         self.sender.send(&message, Some(&message), &self.config)
     }
 
-    /// From now on no empty message is sent: for peers that acknowledge one and never get past it, as kcp-go and node-kcp.
+    /// Refuses to send empty messages from now on. For peers such as kcp-go and node-kcp, which acknowledge an empty
+    /// message and then never read past it.
     pub const fn refuse_empty(&mut self) {
         self.sender.refuses_empty = true;
     }
 
-    /// Queues an empty message, also in a stream, where [`send`](Self::send) of nothing adds nothing: an end, if both peers agree that it is
-    /// one. What a stream sends afterwards may be put into it.
+    /// Queues an empty message. In a stream this marks an end, if both peers agree on that; [`send`](Self::send) would
+    /// add nothing there. Data that the stream sends next may share its segment.
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] when enough waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
+    /// [`SendError::Full`] if the queue is full, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
     pub fn send_end(&mut self) -> Result<(), SendError> {
         if self.sender.refuses_empty {
             return Err(SendError::Empty);
@@ -221,12 +222,13 @@ impl<O: Output> Kcp<O> {
         self.sender.send(&[], None, &config).map(drop)
     }
 
-    /// Takes the next message, or in a stream the next segment, and returns its length in bytes. Source: ikcp.c `ikcp_recv`.
+    /// Reads the next message, or in a stream the next segment, and returns its length in bytes. Source: ikcp.c
+    /// `ikcp_recv`.
     ///
     /// # Errors
     ///
-    /// [`RecvError::NoMessage`] until a whole one has arrived; [`RecvError::BufferTooSmall`] when
-    /// it does not fit, and it stays.
+    /// [`RecvError::NoMessage`] until a whole message has arrived. [`RecvError::BufferTooSmall`] if it does not fit; it
+    /// stays queued.
     #[inline]
     pub fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
         match self.receiver.read_simple(buf) {
@@ -245,31 +247,31 @@ impl<O: Output> Kcp<O> {
         Ok(message.len())
     }
 
-    /// The front of `buf`, as long as the next message.
+    /// The front of `buf`, with the length of the next message.
     fn room_in<'b>(&self, buf: &'b mut [u8]) -> Result<&'b mut [u8], RecvError> {
         let (have, need) = (buf.len(), self.peek_size().ok_or(RecvError::NoMessage)?);
         buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })
     }
 
-    /// [`recv_into`](Self::recv_into), and the message stays.
+    /// [`recv_into`](Self::recv_into), but the message stays queued.
     ///
     /// # Errors
     ///
-    /// As [`recv_into`](Self::recv_into).
+    /// The same as [`recv_into`](Self::recv_into).
     pub fn peek(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
         let message = self.room_in(buf)?;
         self.receiver.peek(message);
         Ok(message.len())
     }
 
-    /// Takes the next message, or in a stream the next segment; `None` if no whole one has arrived. It is not copied if it is one segment
-    /// that [`input_bytes`](Self::input_bytes) kept.
+    /// Returns the next message, or in a stream the next segment. `None`: no whole one has arrived. A message of one
+    /// segment that arrived through [`input_bytes`](Self::input_bytes) is not copied.
     pub fn recv(&mut self) -> Option<Bytes> {
         let need = self.peek_size()?;
         Some(self.make_room(|receiver| receiver.read_bytes(need)))
     }
 
-    /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c `ikcp_peeksize`.
+    /// Length of the next message, bytes. `None`: it has not arrived in full. Source: ikcp.c `ikcp_peeksize`.
     #[must_use]
     pub fn peek_size(&self) -> Option<usize> {
         self.receiver.peek_size()
@@ -280,13 +282,14 @@ impl<O: Output> Kcp<O> {
         self.receiver.is_readable()
     }
 
-    /// Flushes if the interval has passed since the last time. To be called at least every
-    /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
+    /// Flushes if the interval has passed since the last flush. Call it at least once per interval, or when
+    /// [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
     pub fn update(&mut self, now: Time) {
         self.update_ahead(now, None);
     }
 
-    /// The same, if [`check`](Self::check) says that there is something to do. The first datagram goes to `ahead`, if there is room for it.
+    /// [`update`](Self::update) if [`check`](Self::check) says that something is due. The first datagram goes to
+    /// `ahead`, if there is room for it.
     #[inline]
     pub(crate) fn update_if_due(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
         if self.due_at(now) <= now {
@@ -300,20 +303,21 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Segments in flight and waiting. Source: ikcp.c `ikcp_waitsnd`.
+    /// Segments in flight and waiting to be sent. Source: ikcp.c `ikcp_waitsnd`.
     #[must_use]
     pub fn wait_snd(&self) -> usize {
         self.sender.in_flight as usize + self.sender.waiting() as usize
     }
 
-    /// Whether a segment has been sent `dead_link` times without being acknowledged, or by time nothing was for so many seconds. It
-    /// stays so, and the control block goes on trying, as in ikcp.c: what to do about it is the owner's.
+    /// Whether the link counts as dead. Classic recovery: a segment was sent `dead_link` times without an
+    /// acknowledgement. Modern: nothing was acknowledged for `dead_link` seconds. As in ikcp.c, this stays true and the
+    /// control block keeps trying; the owner decides what to do.
     #[must_use]
     pub const fn is_dead(&self) -> bool {
         self.sender.dead
     }
 
-    /// Whether nothing is to be sent, resent or acknowledged.
+    /// Whether there is nothing to send, resend or acknowledge.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.wait_snd() == 0
@@ -323,31 +327,31 @@ impl<O: Output> Kcp<O> {
             && self.probe.tell_again_at(Millis(0), self.sender.rmt_wnd).is_none()
     }
 
-    /// The conversation.
+    /// The number of the conversation.
     #[must_use]
     pub const fn conv(&self) -> Conv {
         self.conv
     }
 
-    /// The knobs in force.
+    /// The settings in force.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Changes any knob while running. Segments that are cut already keep their size: after the
-    /// mtu was lowered, they leave as datagrams larger than it.
+    /// Changes any setting while running. Segments that are already cut keep their size: after the mtu is lowered, they
+    /// are sent in datagrams longer than it.
     ///
     /// # Errors
     ///
-    /// When a field is out of range; nothing has changed then.
+    /// A field is out of range. Nothing has changed then.
     pub fn configure(&mut self, config: &Config) -> Result<(), ConfigError> {
         config.check()?;
         self.set_recovery(config.recovery)?;
         if let Some(work) = &mut self.work
             && (!config.has_repairs() || config.rcv_mtu != self.config.rcv_mtu)
         {
-            work.rebuild = None; // without, no ACK says that repairs are understood
+            work.rebuild = None; // our ACKs must no longer say that we understand repairs
         }
         if !config.congestion.shares_controller(self.config.congestion) {
             self.congestion = Controller::new(config.congestion);
@@ -357,17 +361,18 @@ impl<O: Output> Kcp<O> {
         if let Some(work) = &mut self.work
             && self.sender.in_flight > 0
         {
-            work.classic.deadlines.look(); // what is in flight may count as lost by the new knobs
+            work.classic.deadlines.look(); // with the new settings, segments in flight may count as lost
         }
         Ok(())
     }
 
-    /// From now on acknowledgements may wait for a segment of this end: the peer is one that does the same, and knows it.
+    /// From now on acknowledgements may wait for a segment of this end. The peer must support that, and know that we do
+    /// it.
     pub(crate) const fn set_ack_ride(&mut self) {
         self.receiver.rides = true;
     }
 
-    /// Takes another recovery, which measures time in other units.
+    /// Switches between kinds of recovery, which measure time in different units.
     fn set_recovery(&mut self, recovery: Recovery) -> Result<(), ConfigError> {
         let changes = (recovery == Recovery::Classic) == self.config.is_by_time();
         if !changes {
@@ -383,20 +388,20 @@ impl<O: Output> Kcp<O> {
         Ok(())
     }
 
-    /// Where the datagrams go.
+    /// The sink of the datagrams.
     #[must_use]
     pub const fn output(&self) -> &O {
         &self.output
     }
 
-    /// Where the datagrams go, to change or to empty.
+    /// The sink of the datagrams, to change or to empty it.
     pub const fn output_mut(&mut self) -> &mut O {
         &mut self.output
     }
 
-    /// Gives back the memory of what is empty. A session that is quiet for long then costs no more
-    /// than a fresh one; traffic takes the memory again. By time, it also forgets how late transmissions
-    /// came and what rebuilds others, and learns both anew.
+    /// Frees memory that is not in use. A control block that has long been idle then costs no more than a new one;
+    /// traffic allocates it again. Modern recovery also drops what it has learned about late transmissions and about
+    /// what rebuilds lost segments, and learns it anew.
     pub fn shrink(&mut self) {
         self.sender.shrink();
         self.receiver.shrink();
@@ -407,7 +412,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Changes what is held, queues what there is room for then, and tells the peer if this opens the window.
+    /// Changes what the receiver holds, queues what then has room, and tells the peer if this opens the window.
     #[inline]
     fn make_room<T>(&mut self, change: impl FnOnce(&mut Receiver) -> T) -> T {
         let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
@@ -419,7 +424,7 @@ impl<O: Output> Kcp<O> {
         changed
     }
 
-    /// Whether acknowledgements are to leave, for the first time or again.
+    /// Whether acknowledgements are to be sent, for the first time or again.
     fn owes_acks(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.acks_at(Time::ZERO).is_some())
     }

@@ -1,7 +1,7 @@
-//! The event log of a control block, while it is switched on.
+//! The event log of a control block, while it is on.
 //!
-//! Where something was sent again, or is about to be acknowledged, the log is told; everything else follows from how the control block
-//! stands after a call and how it stood before, so that a log that is off costs a look at whether there is one.
+//! The log is told when something is resent or is about to be acknowledged. Everything else is derived by comparing the
+//! state before and after a call. So a log that is off costs only a check whether there is one.
 
 use super::probe::Probe;
 use super::stats::{Rejected, Stats};
@@ -12,7 +12,7 @@ use crate::time::Time;
 use crate::wire::{Header, Output};
 use std::{fmt, io};
 
-/// A log, and how its control block stood when it was last looked at.
+/// A log, and the state of its control block when last compared.
 #[derive(Debug)]
 pub(super) struct Observer {
     pub(super) log: EventLog<Event>,
@@ -25,7 +25,7 @@ impl Observer {
         size_of::<Self>() + self.log.memory()
     }
 
-    /// A flush begins that sends so many ACKs, and the probes that are due.
+    /// Logs what a flush is about to send: `acks` ACKs and the due probes.
     pub(super) fn before_flush(&mut self, now: Time, header: &Header, acks: usize, probe: &Probe) {
         if let Some(n) = u32::try_from(acks).ok().filter(|n| *n > 0) {
             self.log.push(now, Event::Acks { n, una: header.una, wnd: header.wnd });
@@ -45,7 +45,7 @@ impl Observer {
         }
     }
 
-    /// Tells of windows and queues what has changed, and notes how all stands.
+    /// Logs changed windows and queues, and stores the state for the next comparison.
     fn note(&mut self, now: Time, after: Stats) {
         for event in [window, queue] {
             if event(&after) != event(&self.before) {
@@ -66,10 +66,11 @@ const fn queue(stats: &Stats) -> Event {
 }
 
 impl<O: Output> Kcp<O> {
-    /// Logs what happens from now on and keeps the newest `most` events, 40 bytes each, until they are [taken](Self::poll_log); 0
-    /// switches the log off and forgets them. May be called at any time. A log that is on goes on with the new bound.
+    /// Logs events from now on. Keeps the newest `most` events, 40 bytes each, until they are [taken](Self::poll_log).
+    /// 0 switches the log off and clears it. You can call this at any time; a log that is on continues with the new
+    /// limit.
     ///
-    /// Off, it costs a few instructions a flush and a datagram.
+    /// While off, it costs a few instructions per flush and datagram.
     pub fn log_events(&mut self, now: Time, most: usize) {
         if most == 0 {
             if let Some(work) = &mut self.work {
@@ -94,17 +95,17 @@ impl<O: Output> Kcp<O> {
         self.work.as_ref().is_some_and(|work| work.observer.is_some())
     }
 
-    /// Takes the oldest event of the log; displayed, it is a line of docs/EVENTS.md.
+    /// Takes the oldest event of the log. Its `Display` is a line of docs/EVENTS.md.
     pub fn poll_log(&mut self) -> Option<Logged<Event>> {
         self.observer()?.log.pop()
     }
 
-    /// Takes all events of the log and writes a line of JSON each, by many small writes; returns how many. docs/EVENTS.md has the lines, and how
-    /// to draw them.
+    /// Takes all events of the log and writes each as a line of JSON, with many small writes. Returns how many.
+    /// docs/EVENTS.md explains the lines and how to draw them.
     ///
     /// # Errors
     ///
-    /// What `out` says. The event that it did not take is gone.
+    /// Errors of `out`. The event that could not be written is lost.
     pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
         write_lines(out, || self.poll_log())
     }
@@ -121,7 +122,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// A datagram was taken, that acknowledged so many bytes and measured a round trip, or not.
+    /// Logs an accepted datagram: the bytes that it acknowledged, and the round trip if it measured one.
     #[cold]
     pub(super) fn log_input(&mut self, now: Time, acked_bytes: u32, sample: Option<u32>) {
         let unit = if self.config.is_by_time() { 1 } else { 1000 };
@@ -180,43 +181,43 @@ impl<O: Output> Kcp<O> {
 }
 
 events! {
-    /// Something that a control block did, from [`Kcp::poll_log`](super::Kcp::poll_log). Displayed, it is the fields of its line: docs/EVENTS.md
-    /// has them with their meaning.
+    /// Something that a control block did, from [`Kcp::poll_log`](super::Kcp::poll_log). Its `Display` is the fields of
+    /// its line, which docs/EVENTS.md explains.
     Event {
         /// The log begins here.
         "start" Start {
             conv: Conv = "The conversation.",
-            snd_una: Sn = "The oldest number not acknowledged.",
-            snd_nxt: Sn = "The number that the next new segment gets.",
+            snd_una: Sn = "The oldest unacknowledged number.",
+            snd_nxt: Sn = "The number of the next new segment.",
             rcv_nxt: Sn = "The number expected next from the peer.",
             mss: u16 = "Largest payload of a segment, bytes.",
         },
-        /// Segments were sent for the first time: `n` from `sn` on, `bytes` of payload in all.
-        "send" Send { sn: Sn = "The first.", n: u32 = "How many.", bytes: u64 = "Their payload.", },
+        /// Segments were sent for the first time: `n` of them from `sn` on, with `bytes` of payload in all.
+        "send" Send { sn: Sn = "The first segment.", n: u32 = "How many.", bytes: u64 = "Their payload.", },
         /// A segment was sent again.
         "resend" Resend {
-            sn: Sn = "Which.",
+            sn: Sn = "Which segment.",
             bytes: u16 = "Its payload.",
             xmit: u16 = "How often it has been sent now.",
             cause: Cause = "Why.",
         },
         /// Repairs were sent, or copies to a peer that does not rebuild.
         "repair" Repair { n: u32 = "How many.", },
-        /// A flush acknowledges segments.
+        /// A flush acknowledged segments.
         "acks" Acks {
             n: u32 = "ACKs that leave.",
-            una: Sn = "All before this have come.",
-            wnd: u16 = "The window that the peer is told, segments.",
+            una: Sn = "Everything before this has arrived.",
+            wnd: u16 = "The window that we advertise, segments.",
         },
-        /// A flush asks for the peer's window, or tells ours.
+        /// A flush asked for the peer's window, or told ours.
         "probe" Probe { ask: bool = "It asks.", tell: bool = "It tells.", },
         /// A flush handed out datagrams.
-        "out" Out { segments: u64 = "Segments in them, of every command.", bytes: u64 = "Their length in all.", },
-        /// A good datagram came.
+        "out" Out { segments: u64 = "Segments in them, of every command.", bytes: u64 = "Their total length.", },
+        /// A good datagram arrived.
         "in" In { segments: u64 = "Segments in it, of every command.", bytes: u64 = "Its length.", },
-        /// What came goes on from what is there.
-        "recv" Recv { rcv_nxt: Sn = "The number expected next now.", n: u32 = "Segments more in order.", },
-        /// Segments came that had come before.
+        /// Segments in order were delivered.
+        "recv" Recv { rcv_nxt: Sn = "The number expected next now.", n: u32 = "How many more can be read.", },
+        /// Segments arrived that had arrived before.
         "duplicate" Duplicate { n: u32 = "How many.", },
         /// Segments were rebuilt from repairs.
         "rebuilt" Rebuilt { n: u32 = "How many.", },
@@ -227,31 +228,31 @@ events! {
         },
         /// Segments were acknowledged.
         "ack" Ack {
-            una: Sn = "The oldest number not acknowledged now.",
-            n: u32 = "Segments that are no more in flight.",
+            una: Sn = "The oldest number unacknowledged now.",
+            n: u32 = "Segments no longer in flight.",
             bytes: u32 = "Their payload.",
         },
         /// A round trip was measured. All in µs.
         "rtt" Rtt {
-            rtt: u32 = "This one.",
-            srtt: u32 = "Smoothed.",
-            rttvar: u32 = "Mean deviation.",
-            rto: u32 = "The timeout that follows.",
+            rtt: u32 = "This round trip.",
+            srtt: u32 = "Smoothed round trip.",
+            rttvar: u32 = "Its mean deviation.",
+            rto: u32 = "The resulting timeout.",
         },
-        /// A window is another one. All in segments.
+        /// A window has changed. All in segments.
         "window" Window {
             cwnd: u32 = "Congestion window.",
             rmt_wnd: u16 = "The peer's, as last heard.",
             ssthresh: Option<u32> = "Window above which `cwnd` grows slowly, if the controller has one.",
         },
-        /// A queue is longer or shorter than before. All in segments.
+        /// A queue has changed. All in segments.
         "queue" Queue {
             snd_queue: u32 = "Waiting to be sent.",
             in_flight: u32 = "Sent and not acknowledged.",
             rcv_queue: u32 = "In order and not read.",
             rcv_buf: u32 = "Waiting for earlier ones.",
         },
-        /// What was measured of the path was forgotten, for it is another one.
+        /// The path has changed: its measurements were cleared.
         "path" Path,
         /// The peer acknowledges nothing: see [`Kcp::is_dead`](super::Kcp::is_dead).
         "dead" Dead,
@@ -264,14 +265,14 @@ impl Field for Event {
     }
 }
 
-/// Why a segment was sent again. The first two are counted in [`Stats::resends_timeout`](super::Stats::resends_timeout), the others in
-/// [`Stats::resends_fast`](super::Stats::resends_fast).
+/// Why a segment was resent. [`Stats::resends_timeout`](super::Stats::resends_timeout) counts the first two,
+/// [`Stats::resends_fast`](super::Stats::resends_fast) the others.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Its time was out.
+    /// Its retransmission timeout expired.
     Timeout,
-    /// Nothing has been acknowledged for long: the oldest, to see whether the path is up.
+    /// Nothing was acknowledged for so long that the path may be down: the oldest segment is sent as a probe.
     Silence,
     /// Enough datagrams acknowledged later segments.
     FastAck,

@@ -5,16 +5,16 @@ use crate::seq::Sn;
 use crate::time::Millis;
 use crate::wire::{HEADER_LEN, Header, Output};
 
-/// Fills a datagram with segments and hands it over when the next one does not fit.
+/// Fills a datagram with segments, and hands it over when the next one does not fit.
 pub(super) struct Packer<'a, O> {
     output: &'a mut O,
-    /// The datagram, if the output has no room for it; made when it is needed.
+    /// Holds the datagram if the output has no room for it. Allocated when needed.
     spare: &'a mut Vec<u8>,
-    /// Whether the datagram is in the output's room.
+    /// Whether the datagram is written into the output's own buffer.
     is_in_place: bool,
     len: usize,
     mtu: usize,
-    /// In the datagram being packed.
+    /// Number of segments in the datagram.
     pub(super) segments: u32,
     counters: &'a mut Counters,
 }
@@ -29,7 +29,8 @@ impl<'a, O: Output> Packer<'a, O> {
         Self { output, spare, is_in_place: false, len: 0, mtu: mtu.into(), segments: 0, counters }
     }
 
-    /// Appends a segment and returns the room for its `len` bytes of data. Part of the loop that sends: a call costs 29 instructions a segment.
+    /// Appends a segment and returns the room for its `len` bytes of data. Inlined into the sending loop: a call costs
+    /// 29 instructions per segment.
     #[inline(always)]
     pub(super) fn push(&mut self, header: &Header, len: u16) -> &mut [u8] {
         let mut end = self.len + HEADER_LEN + usize::from(len);
@@ -47,11 +48,11 @@ impl<'a, O: Output> Packer<'a, O> {
         data
     }
 
-    /// Where the datagram is written, which is to be `end` bytes long.
+    /// Where the datagram is written, which will be `end` bytes long.
     #[inline]
     fn room(&mut self, end: usize) -> &mut [u8] {
         let Self { output, spare, is_in_place, mtu, .. } = self;
-        // At once for all that may follow: the room must not move under it.
+        // Reserve for everything that may follow: the buffer must not move.
         let len = end.max(*mtu);
         let room = output.room(len);
         *is_in_place = room.is_some();
@@ -63,19 +64,19 @@ impl<'a, O: Output> Packer<'a, O> {
         })
     }
 
-    /// Whether a segment of `len` bytes goes into the datagram being packed.
+    /// Whether a segment of `len` bytes fits into the datagram.
     pub(super) fn fits(&self, len: u16) -> bool {
         self.len + HEADER_LEN + usize::from(len) <= self.mtu
     }
 
-    /// Whether a segment of `len` bytes, which was never sent, had better wait: it would begin another datagram than those that the
-    /// output can do with for now.
+    /// Whether a new segment of `len` bytes should wait: it would start another datagram, and the output has enough for
+    /// now.
     #[inline]
     pub(super) fn is_full(&mut self, len: u16) -> bool {
         !self.fits(len) && self.output.is_full()
     }
 
-    /// Appends a segment like `header`, without data, for each of the numbers and times.
+    /// Appends a segment like `header`, without data, for each number and time.
     pub(super) fn push_all(&mut self, header: &Header, mut each: &[(Sn, Millis)]) {
         while !each.is_empty() {
             if self.len + HEADER_LEN > self.mtu {
@@ -94,7 +95,7 @@ impl<'a, O: Output> Packer<'a, O> {
         }
     }
 
-    /// Hands over what has been packed.
+    /// Hands over the datagram.
     #[inline(never)]
     pub(super) fn finish(&mut self) {
         if self.len > 0 {

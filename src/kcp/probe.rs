@@ -1,4 +1,4 @@
-//! Asking for the peer's window when it is closed, and telling ours.
+//! Asks for the peer's window while it is closed, and tells ours.
 
 use super::packer::Packer;
 use crate::time::Millis;
@@ -7,34 +7,34 @@ use crate::wire::{Command, Header, Output};
 /// Window probes. Source: ikcp.c `ikcp_flush`, `ts_probe`, `probe_wait`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// When to ask next, or while `wait` is 0, to tell again.
+    /// When to ask next; while `wait` is 0, when to tell again.
     pub(super) at: Millis,
-    /// ms from the last question to the next; 0: the peer's window is open.
+    /// Time between two questions, ms. 0: the peer's window is open.
     pub(super) wait: u32,
     /// A question is due.
     pub(super) ask: bool,
-    /// The peer wants to know our window.
+    /// The peer has asked for our window.
     pub(super) tell: bool,
-    /// How often it is to be told again that the window has opened.
+    /// How often to tell again that the window has opened.
     again: u8,
 }
 
-/// How patient the questions are, ms: the first wait, which grows by half each time, and the longest.
+/// How often to ask, ms: the first wait, which grows by half each time, and the longest.
 pub(super) type Patience = (u32, u32);
 
 /// Source: ikcp.c 2.1.1 `IKCP_PROBE_INIT`, 7000 up to 1.7.1, and `IKCP_PROBE_LIMIT`.
 pub(super) const PATIENCE: Patience = (5000, 120_000);
-/// For a peer that has stopped reading for a moment only.
+/// For a peer that may have paused reading only for a moment.
 pub(super) const PATIENCE_EARLY: Patience = (200, 2000);
 
 impl Probe {
-    /// Whether something is asked or told again, or was a moment ago.
+    /// Whether a question or a repeat is due, or was due a moment ago.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
         self.wait != 0 || self.again != 0 || self.at != Millis(0)
     }
 
-    /// Starts, advances or stops the questions.
+    /// Starts, continues or stops asking.
     pub(super) fn tick(&mut self, now: Millis, rmt_wnd: u16, patience: Patience) {
         if rmt_wnd != 0 {
             self.wait = 0;
@@ -49,7 +49,7 @@ impl Probe {
         }
     }
 
-    /// When to ask next, while the peer's window is closed.
+    /// When to ask next while the peer's window is closed.
     pub(super) fn ask_at(&self, now: Millis, patience: Patience) -> Millis {
         not_after(self.at, now, patience.1)
     }
@@ -69,8 +69,8 @@ impl Probe {
         }
     }
 
-    /// Our window has opened. What tells the peer may get lost, and then it would wait for a probe:
-    /// it is told more than once.
+    /// Our window has opened. The news may get lost, and then the peer would wait for a probe, so it is sent more than
+    /// once.
     pub(super) fn opened(&mut self, tells_again: bool) {
         self.tell = true;
         if tells_again {
@@ -78,12 +78,12 @@ impl Probe {
         }
     }
 
-    /// When the peer, whose window is `rmt_wnd`, is told again: not before that opens.
+    /// When to tell the peer again, whose window is `rmt_wnd`. Not before that window opens.
     pub(super) fn tell_again_at(&self, now: Millis, rmt_wnd: u16) -> Option<Millis> {
         (self.again > 0 && rmt_wnd != 0).then(|| not_after(self.at, now, AGAIN_AFTER))
     }
 
-    /// Sends what is due. The segments keep the `sn` and `ts` that `header` has.
+    /// Sends what is due. The segments keep the `sn` and `ts` of `header`.
     pub(super) fn flush<O: Output>(&mut self, header: &mut Header, packer: &mut Packer<'_, O>) {
         if self.ask {
             header.cmd = Command::Wask;
@@ -97,14 +97,14 @@ impl Probe {
     }
 }
 
-/// `at`, or `now` if it is further ahead than `longest` ms: the clock was set back.
+/// `at`, or `now` if `at` is more than `longest` ms ahead: then the clock was set back.
 fn not_after(at: Millis, now: Millis, longest: u32) -> Millis {
     if i64::from(at.since(now)) > i64::from(longest) { now } else { at }
 }
 
 /// How often the peer is told again that the window has opened.
 const AGAIN: u8 = 3;
-/// ms from one time to the next.
+/// Time between two of those, ms.
 const AGAIN_AFTER: u32 = 30;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Round trips and the timeout that follows from them; and what is forgotten when the path is another one.
+//! Estimates round trips and the timeout, and clears them when the path changes.
 
 use super::config::{Config, RTO_MAX};
 use super::congestion::Loss;
@@ -6,10 +6,10 @@ use super::{Event, Kcp, Work};
 use crate::time::Time;
 use crate::wire::Output;
 
-/// Estimate of the round trip, all in ms, or by time in µs. Source: ikcp.c `ikcp_update_ack`; RFC 6298.
+/// Estimate of the round trip, in ms, or in µs with modern recovery. Source: ikcp.c `ikcp_update_ack`; RFC 6298.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
-    /// Smoothed round trip; 0: none measured or expected yet.
+    /// Smoothed round trip; 0: nothing measured or expected yet.
     pub(super) srtt: u32,
     /// Mean deviation.
     pub(super) rttvar: u32,
@@ -24,8 +24,7 @@ impl Rtt {
         Self { srtt: 0, rttvar: 0, rto: RTO_DEFAULT, min: u32::MAX }
     }
 
-    /// Folds one round trip, ms, into the estimate. A sample of 0 ms leaves a fresh estimate unset,
-    /// as in ikcp.c.
+    /// Adds a measured round trip, ms. As in ikcp.c, a sample of 0 ms leaves a new estimate unset.
     #[inline]
     pub(super) fn sample(&mut self, rtt: u32) {
         if self.srtt == 0 {
@@ -38,12 +37,12 @@ impl Rtt {
         self.min = self.min.min(rtt);
     }
 
-    /// As long as no round trip is measured, it is taken to be this one.
+    /// Assumes this round trip until one is measured.
     const fn expect(&mut self, rtt: u32) {
         (self.srtt, self.rttvar) = (rtt, rtt / 8);
     }
 
-    /// The same as [`sample`](Self::sample) by time: the first one takes the place of what was expected.
+    /// [`sample`](Self::sample) for modern recovery: the first sample replaces the assumed round trip.
     #[inline]
     pub(super) fn measure(&mut self, rtt: u32) {
         if self.min().is_none() {
@@ -52,16 +51,16 @@ impl Rtt {
         self.sample(rtt);
     }
 
-    /// The RTO that follows from the estimate.
+    /// Derives the RTO from the estimate.
     ///
-    /// The peer may hold an ACK for a flush interval, so the RTO stays at least that far above
-    /// `srtt`: RFC 6298 (2.3) with the interval where it has the clock granularity.
+    /// The peer may hold an ACK for a flush interval, so the RTO stays at least that far above `srtt`: RFC 6298 (2.3),
+    /// with the interval in place of the clock granularity.
     pub(super) fn update_rto(&mut self, config: &Config) {
         let rto = self.srtt + (4 * self.rttvar).max(config.interval.into());
         self.rto = rto.max(config.rto_min()).min(RTO_MAX.into());
     }
 
-    /// By time: the smoothed round trip; `None`: it is not known, or only expected.
+    /// Modern recovery: the smoothed round trip. `None`: unknown, or only assumed.
     pub(super) fn measured(&self) -> Option<u32> {
         (self.srtt > 0 && self.min != u32::MAX).then_some(self.srtt)
     }
@@ -73,8 +72,8 @@ impl Rtt {
 }
 
 impl<O: Output> Kcp<O> {
-    /// Tells a round trip of the path, µs, that was measured elsewhere; 0: none was. By time, until one is measured here, nothing counts as
-    /// lost before half as long again; the first that is told counts.
+    /// Tells the round trip that was measured elsewhere, µs; 0: none. Modern recovery uses it until it measures one:
+    /// nothing counts as lost before 1.5 times that. Only the first call has an effect.
     #[inline]
     pub(crate) fn expect_round_trip(&mut self, micros: u64) {
         if self.rtt.srtt == 0 && micros > 0 && self.rtt.min().is_none() && self.config.is_by_time() {
@@ -82,11 +81,12 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Forgets what is known of the path, for the peer is reached by another one from now on: round trips, what overtakes what, and
-    /// how much may be in flight, of which the congestion controller begins anew. What is in flight stays, and is sent again by the
-    /// timeout of a fresh session.
+    /// Clears what is known of the path: round trips, reordering, and the congestion controller, which starts afresh.
+    /// Call it when the peer is reached over another path. Segments in flight stay and are resent after the timeout of
+    /// a new session.
     ///
-    /// For a peer that has moved to another network, and not for one that only has another port. Source: RFC 9000 section 9.4.
+    /// Meant for a peer that has moved to another network, not for one that only has another port. Source: RFC 9000
+    /// section 9.4.
     pub fn path_changed(&mut self, now: Time) {
         self.rtt = Rtt::new();
         self.congestion.path_changed(now, self.config.mss());
@@ -98,9 +98,9 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Takes note that a queue on the path marks what passes it (ECN), for it is filling: the congestion controller is told once a round trip,
-    /// and nothing is sent again. KCP's own format has no place to tell it to the other end: whoever carries the control block has to. Source:
-    /// RFC 3168 (6.1.2).
+    /// Tells the congestion controller, at most once per round trip, that a queue on the path marks packets because it
+    /// is filling (ECN). Nothing is resent. KCP's format cannot carry the marks back to the sender, so whatever carries
+    /// the control block must. Source: RFC 3168 (6.1.2).
     pub fn congestion_marked(&mut self, now: Time) {
         // Without traffic there is nothing to slow down.
         let Some(work) = self.work.as_mut().filter(|work| work.marked_until <= now) else { return };
@@ -124,11 +124,11 @@ impl<O: Output> Kcp<O> {
 /// RTO before the first sample, ms. Source: ikcp.c `IKCP_RTO_DEF`.
 const RTO_DEFAULT: u32 = 200;
 
-/// Longest round trip that is taken from elsewhere, µs: a standstill may have made it too long. Source: RFC 6298 (2.1), the first RTO.
+/// Longest round trip accepted from elsewhere, µs: a standstill may have made it too long. Source: RFC 6298 (2.1), the
+/// first RTO.
 const EXPECTED_MAX: u32 = 1_000_000;
 
-/// Largest round trip that is believed, ms: two of the largest RTO. An older echo is forged, or from
-/// before the clock jumped.
+/// Longest round trip accepted, ms: two of the largest RTO. An older echo is forged, or from before the clock jumped.
 pub(super) const SAMPLE_MAX: i32 = 2 * RTO_MAX as i32;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The sending half: messages in, segments out, until they are acknowledged.
+//! The sending half: takes messages and holds their segments until they are acknowledged.
 
 use super::config::{Config, WND_RCV_MIN};
 use super::error::SendError;
@@ -7,31 +7,30 @@ use crate::ring::{BYTES_MAX, ByteRing, Reader, Ring};
 use crate::seq::Sn;
 use bytes::Bytes;
 
-/// Segments from the oldest unacknowledged one to the last that waits, in one ring: up to `nxt`
-/// they are in flight (KCP's `snd_buf`), from there on they wait (`snd_queue`). A waiting segment
-/// thereby has its number already.
+/// The segments from the oldest unacknowledged one to the last waiting one, in one ring. Those before `nxt` are in
+/// flight (KCP's `snd_buf`), the others wait (`snd_queue`). So a waiting segment already has its number.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) ring: Ring<Outgoing>,
-    /// The first number not sent yet.
+    /// The first number that has not been sent.
     pub(super) nxt: Sn,
     /// Segments sent and not acknowledged.
     pub(super) in_flight: u32,
-    /// Payload bytes that wait.
+    /// Payload bytes of waiting segments.
     waiting_bytes: u32,
     /// The peer's window as last heard, segments.
     pub(super) rmt_wnd: u16,
-    /// A segment has been sent `dead_link` times.
+    /// The link counts as dead.
     pub(super) dead: bool,
-    /// Whether an empty message is refused.
+    /// Whether empty messages are refused.
     pub(super) refuses_empty: bool,
     /// The payloads, in the order of their segments.
     bytes: ByteRing,
-    /// Payloads that are part of the user's buffers.
+    /// Payloads that share the user's buffers.
     shared: Option<Box<Ring<Bytes>>>,
 }
 
-/// Reads the payloads of segments one after another.
+/// Reads the payloads of consecutive segments.
 pub(super) struct Payloads<'a> {
     reader: Reader<'a>,
     shared: Option<&'a Ring<Bytes>>,
@@ -58,7 +57,7 @@ impl Sender {
         self.ring.start()
     }
 
-    /// Numbers from the oldest not acknowledged to the newest sent.
+    /// Numbers from the oldest unacknowledged to the newest sent.
     pub(super) fn span(&self) -> u32 {
         self.nxt.0.wrapping_sub(self.una().0)
     }
@@ -69,8 +68,8 @@ impl Sender {
         self.ring.end().distance(self.nxt) as u32
     }
 
-    /// Queues a message, cut into segments; returns the bytes taken. `backing` is the user's buffer that it is, where that can be kept. Source:
-    /// ikcp.c `ikcp_send`.
+    /// Queues a message, cut into segments, and returns the bytes taken. `backing`: the user's buffer that holds the
+    /// message, if it can be shared. Source: ikcp.c `ikcp_send`.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -84,8 +83,7 @@ impl Sender {
         self.send_any(message, backing, config)
     }
 
-    /// Queues a message in the most common case: one segment, for which there is room everywhere.
-    /// `false`: not so simple.
+    /// Queues a message in the most common case: one segment, with room everywhere. `false`: it is not that case.
     #[inline]
     fn send_simple(&mut self, data: &[u8], config: &Config) -> bool {
         if !config.is_one_segment(data.len())
@@ -103,8 +101,7 @@ impl Sender {
         true
     }
 
-    /// A stream fills up the last waiting segment first; where the rest would be too long for one
-    /// message, only that much is taken.
+    /// A stream fills up the last waiting segment first. If the rest is too long for one message, only a part is taken.
     #[inline(never)]
     fn send_any(
         &mut self,
@@ -140,8 +137,8 @@ impl Sender {
         Ok(taken)
     }
 
-    /// Takes the `most` next waiting segments into flight, until `each` says of one that it stays.
-    /// `each` gets the segment and a reader of its payload.
+    /// Sends up to `most` waiting segments, until `each` refuses one. `each` gets the segment and a reader of its
+    /// payload.
     #[inline]
     pub(super) fn admit(
         &mut self,
@@ -171,14 +168,14 @@ impl Sender {
         self.nxt = sn;
     }
 
-    /// Copies the payload of a segment to `to`, which is as long.
+    /// Copies the payload of a segment to `to`, which has the same length.
     pub(super) fn copy_payload(&self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
         let reader = self.bytes.reader(segment.position);
         Payloads { reader, shared: self.shared.as_deref() }.copy_next(sn, segment, to);
     }
 
-    /// Frees everything before `una`, which is at most `nxt`, and returns the bytes; `each` sees the segments. Source: ikcp.c
-    /// `ikcp_parse_una`.
+    /// Frees everything before `una`, which is at most `nxt`, and returns the bytes freed. `each` sees the segments.
+    /// Source: ikcp.c `ikcp_parse_una`.
     #[inline(never)]
     pub(super) fn acknowledge_before(&mut self, una: Sn, mut each: impl FnMut(&Outgoing)) -> u32 {
         let Self { ring, in_flight, shared, .. } = self;
@@ -198,14 +195,14 @@ impl Sender {
         bytes
     }
 
-    /// Frees the segment `sn`, which is before `nxt`, if it is in flight; returns its bytes. Source:
-    /// ikcp.c `ikcp_parse_ack`.
+    /// Frees the segment `sn`, which is before `nxt`, if it is in flight. Returns its bytes. Source: ikcp.c
+    /// `ikcp_parse_ack`.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, sn: Sn) -> u32 {
         self.remove(sn).map_or(0, |segment| segment.len.into())
     }
 
-    /// The same, and returns the segment.
+    /// The same, but returns the segment.
     #[inline]
     pub(super) fn remove(&mut self, sn: Sn) -> Option<Outgoing> {
         let segment = self.ring.remove(sn)?;
@@ -221,17 +218,17 @@ impl Sender {
         Some(segment)
     }
 
-    /// Bytes of memory that it owns, used or not; without what is part of the user's buffers.
+    /// Bytes of memory that it owns, used or not, without shared user buffers.
     pub(super) fn memory(&self) -> usize {
         self.ring.memory() + self.bytes.memory()
     }
 
-    /// Bytes of that which hold something.
+    /// The part of those bytes that is in use.
     pub(super) fn held(&self) -> usize {
         self.ring.span() as usize * size_of::<Option<Outgoing>>() + self.bytes.len() as usize
     }
 
-    /// Gives the memory back when nothing is held.
+    /// Frees the memory if nothing is held.
     pub(super) fn shrink(&mut self) {
         self.ring.shrink();
         self.bytes.shrink();
@@ -287,7 +284,7 @@ impl Sender {
         }
     }
 
-    /// Queues a segment of `data`; there is room.
+    /// Queues a segment with `data`. The caller has checked that there is room.
     fn push(&mut self, data: &[u8], backing: Option<&Bytes>, frg: u8) {
         let backing = backing.filter(|_| data.len() >= SHARE_MIN);
         if let Some(backing) = backing {
@@ -314,7 +311,7 @@ impl Sender {
 }
 
 impl Payloads<'_> {
-    /// Copies the payload of the next segment to `to`, which is as long.
+    /// Copies the payload of the next segment to `to`, which has the same length.
     #[inline]
     pub(super) fn copy_next(&mut self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
         if segment.shared {
@@ -339,5 +336,5 @@ pub(super) fn segment_len(data: &[u8]) -> u16 {
 
 /// Most fragments of a message. Source: ikcp.c `ikcp_send`, which refuses `IKCP_WND_RCV` or more.
 const FRAGMENTS_MAX: usize = 127;
-/// Least length worth sharing instead of copying, bytes.
+/// Shortest payload that is shared instead of copied, bytes.
 pub(super) const SHARE_MIN: usize = 256;

@@ -1,4 +1,4 @@
-//! What a control block counts and measures.
+//! The statistics of a control block.
 
 use super::modern::Rebuild;
 use super::{InputError, Kcp, Observer, Work};
@@ -7,13 +7,13 @@ use crate::wire::Output;
 use std::time::Duration;
 
 stats! {
-    /// A view of a control block: what it counted since it was made, and how it stands. From
+    /// What a control block has counted since it was made, and its current state. From
     /// [`Kcp::stats`](super::Kcp::stats).
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct Stats {
-        /// The oldest number not acknowledged.
+        /// The oldest unacknowledged number.
         pub snd_una: Sn,
-        /// The number that the next new segment gets.
+        /// The number of the next new segment.
         pub snd_nxt: Sn,
         /// The number expected next from the peer.
         pub rcv_nxt: Sn,
@@ -25,7 +25,7 @@ stats! {
         pub min_rtt: Option<Duration> => "whitewater_kcp_min_rtt_seconds",
         /// Retransmission timeout of the next segment.
         pub rto: Duration => "whitewater_kcp_rto_seconds",
-        /// Congestion window, segments; with `Congestion::None` it is kept and does not apply.
+        /// Congestion window, segments; with `Congestion::None` it is updated but does not apply.
         pub cwnd: u32 => "whitewater_kcp_cwnd_segments",
         /// Window above which `cwnd` grows slowly, segments; `None`: the controller has none.
         pub ssthresh: Option<u32>,
@@ -49,24 +49,25 @@ stats! {
         pub bytes_sent: u64 => "whitewater_kcp_bytes_sent_total",
         /// Bytes of good datagrams received.
         pub bytes_received: u64 => "whitewater_kcp_bytes_received_total",
-        /// Segments sent again because their time was out.
+        /// Segments sent again because their timeout expired.
         pub resends_timeout: u32 => "whitewater_kcp_resends_total" [cause: "timeout", "Segments sent again"],
         /// Segments sent again because later ones were acknowledged.
         pub resends_fast: u32 => "whitewater_kcp_resends_total" [cause: "fast", "Segments sent again"],
-        /// Repairs sent, copies to a peer that does not rebuild, and resends that left twice at once. None of these is a resend.
+        /// Repairs sent, copies to a peer that does not rebuild, and resends that were sent twice at once. None of
+        /// these is a resend.
         pub repairs_sent: u32 => "whitewater_kcp_repairs_sent_total",
         /// Segments rebuilt from repairs.
         pub rebuilt: u32 => "whitewater_kcp_rebuilt_total",
         /// PUSH segments received more than once.
         pub duplicates: u32 => "whitewater_kcp_duplicates_total",
-        /// What was refused or ignored, by kind.
+        /// What was refused or ignored, by reason.
         pub rejected: Rejected => "whitewater_kcp_rejected_total",
     }
 }
 
 reasons! {
-    /// Datagrams and segments that were refused or ignored, by kind. The first eight are datagrams that
-    /// [`Kcp::input`](super::Kcp::input) returned an error for.
+    /// Datagrams and segments that were refused or ignored, by reason. The first eight count datagrams for which
+    /// [`Kcp::input`](super::Kcp::input) returned an error.
     pub struct Rejected: u32, by InputError {
         too_short: TooShort,
         too_long: TooLong,
@@ -79,19 +80,19 @@ reasons! {
         ;
         /// PUSH segments beyond the receive window; not acknowledged.
         window,
-        /// PUSH segments whose `frg` does not go on from their neighbour's; not acknowledged.
+        /// PUSH segments whose `frg` does not continue that of their neighbour; not acknowledged.
         fragment_chain,
-        /// ACKs whose echoed time is too old for a round trip; they acknowledge all the same.
+        /// ACKs whose echoed time is too old for a round trip; they still acknowledge.
         ts_age,
-        /// Repairs that are none, or of no use.
+        /// Repairs that are malformed or useless.
         repair,
-        /// PUSH segments received but not acknowledged, because enough acknowledgements wait.
+        /// PUSH segments received but not acknowledged, because too many acknowledgements wait already.
         ack_overflow,
     }
 }
 
 impl<O: Output> Kcp<O> {
-    /// What has been counted, and how things stand.
+    /// The counters and the current state.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let tick = if self.config.is_by_time() { Duration::from_micros(1) } else { Duration::from_millis(1) };
@@ -117,13 +118,13 @@ impl<O: Output> Kcp<O> {
         stats
     }
 
-    // Some for who asks often: all of them take long to gather.
+    // Single figures for frequent use: gathering all of them takes longer.
 
     pub(crate) fn snd_una(&self) -> Sn {
         self.sender.una()
     }
 
-    /// The number after the last that was sent or waits.
+    /// The number after the last segment, sent or waiting.
     pub(crate) fn snd_end(&self) -> Sn {
         self.sender.ring.end()
     }
@@ -140,26 +141,28 @@ impl<O: Output> Kcp<O> {
         self.counters.rejected.fragment_chain
     }
 
-    /// Bytes of the heap that the control block owns, used or not, to within a few hundred. Looks at no segment. Not counted are the
-    /// output, buffers that are shared with their owner, and what repairs are rebuilt with, which is at most 96 KiB while some wait.
+    /// Bytes of heap that the control block owns, used or not, accurate to a few hundred. Does not walk over segments.
+    /// Does not count the output, buffers shared with their owner, and the state that rebuilds lost segments, which is
+    /// at most 96 KiB while repairs wait.
     #[must_use]
     pub fn memory(&self) -> usize {
         let work = self.work.as_deref().map_or(0, Work::memory);
         self.sender.memory() + self.receiver.memory() + work
     }
 
-    /// Bytes of segments, headers included, that are held until they are read, and for which room is taken because what is held needs
-    /// them to be read.
+    /// Bytes of segments, headers included, that are held until they are read, and the room reserved for missing
+    /// segments without which those cannot be read.
     pub(crate) fn receive_reserved(&self) -> u32 {
         self.receiver.reserved()
     }
 
-    /// Of those, the bytes that are still to come.
+    /// The reserved part of those bytes.
     pub(crate) fn receive_promised(&self) -> u32 {
         self.receiver.promised()
     }
 
-    /// Limits those bytes from now on. Segments beyond are neither stored nor acknowledged, and the window closes before that.
+    /// Limits those bytes from now on. Segments beyond the limit are neither stored nor acknowledged, and the window
+    /// closes before that.
     pub(crate) fn set_receive_room(&mut self, limit: u32) {
         let segment_max = self.config.rcv_mtu;
         if !self.receiver.has_limit(limit, segment_max) {
@@ -167,7 +170,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Bytes that messages take until they are acknowledged: theirs, and those of their segments.
+    /// Bytes that messages take until they are acknowledged: payload and bookkeeping of their segments.
     pub(crate) fn send_held(&self) -> usize {
         self.sender.held()
     }
@@ -185,7 +188,7 @@ impl Work {
     }
 }
 
-/// Counts one more, up to the end of the counter: strangers may count it up for years.
+/// Adds one, without wrapping: strangers may increase a counter for years.
 #[inline]
 pub(super) fn count(counter: &mut u32) {
     *counter = counter.saturating_add(1);

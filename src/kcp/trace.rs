@@ -1,4 +1,4 @@
-//! The state under the names that ikcp.c gives it, for the comparison with recorded traces and for the C library.
+//! The state under the names of ikcp.c: for comparison with recorded traces, and for the C library.
 
 use super::Kcp;
 use super::congestion::{CongestionControl, Controller, KcpControl};
@@ -7,7 +7,7 @@ use crate::seq::Conv;
 use crate::wire::Output;
 
 impl<O: Output> Kcp<O> {
-    /// The field of `struct IKCPCB` called `field`; `None` where there is none like it here.
+    /// The field of `struct IKCPCB` with this name. `None`: there is no counterpart here.
     #[doc(hidden)]
     #[must_use]
     pub fn trace_state(&self, field: &str) -> Option<i64> {
@@ -55,10 +55,11 @@ impl<O: Output> Kcp<O> {
         })
     }
 
-    /// Sets such a field as a program of ikcp.c does, that writes to its control block. What cannot be written stays.
+    /// Sets such a field, as a program that uses ikcp.c writes to its control block. Fields that cannot be set are
+    /// ignored.
     #[doc(hidden)]
     pub fn set_trace_state(&mut self, field: &str, value: u32) {
-        // What a sample may be at most: sums of it stay in range.
+        // Limited like a sample, so that sums of it stay in range.
         let time = value.min(SAMPLE_MAX.cast_unsigned()) * if self.config.is_by_time() { 1000 } else { 1 };
         match (field, &mut self.congestion) {
             ("ccops", congestion) if value == 0 => *congestion = Controller::Kcp(KcpControl::default()),
@@ -77,7 +78,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Replaces the congestion controller by one with state of its own, which a function that makes one does not have.
+    /// Replaces the congestion controller. For one whose state a plain constructor function cannot provide.
     #[doc(hidden)]
     pub fn install(&mut self, control: Box<dyn CongestionControl>) {
         self.congestion = Controller::custom(control);

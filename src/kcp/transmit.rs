@@ -10,7 +10,7 @@ use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Header, Output};
 
-/// Bytes around a datagram on the wire.
+/// Bytes of the IP and UDP headers around a datagram.
 pub(super) const IP_AND_UDP: u64 = 28;
 
 pub(super) struct Transmit<'a, 'p, O> {
@@ -23,17 +23,17 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) rtt: &'a Rtt,
     /// The congestion window when the flush began.
     pub(super) prior_window: u32,
-    /// Sends of the segment that was sent most often; by time, seconds without an acknowledgement.
+    /// How often the most-sent segment has been sent; with modern recovery, seconds without an acknowledgement.
     pub(super) most_sent: u16,
     pub(super) observer: &'a mut Option<Box<Observer>>,
 }
 
-/// Segments that one flush sent again.
+/// Segments that one flush resent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Resent {
     pub(super) timeouts: u32,
     pub(super) fast: u32,
-    /// Repairs and copies beside them.
+    /// Repairs and copies sent besides them.
     pub(super) repairs: u32,
 }
 
@@ -52,7 +52,7 @@ impl<O> Transmit<'_, '_, O> {
 }
 
 impl<O: Output> Transmit<'_, '_, O> {
-    /// Sends the segment `sn` again, which is committed.
+    /// Resends the segment `sn`, whose new state is already committed.
     pub(super) fn send_again(&mut self, sn: Sn, segment: &Outgoing, cause: Cause) {
         if let Some(observer) = &mut self.observer {
             let (bytes, xmit) = (segment.len, segment.flight.xmit);
@@ -83,7 +83,7 @@ impl<O: Output> Transmit<'_, '_, O> {
         });
     }
 
-    /// Takes waiting segments into flight as far as windows, pacing and the output allow, `most` of them, and sends them.
+    /// Sends up to `most` waiting segments, as far as windows, pacing and the output allow.
     #[inline]
     pub(super) fn send_new(&mut self, flight: &Flight, most: u32) {
         let room = self.room();
@@ -97,7 +97,7 @@ impl<O: Output> Transmit<'_, '_, O> {
         }
     }
 
-    /// Sends the `most` next segments, as far as pacing and the output allow.
+    /// Sends the next `most` segments, as far as pacing and the output allow.
     #[inline(never)]
     fn send_row(&mut self, most: u32, flight: &Flight) {
         let Self { packer, sender, congestion, now, config, .. } = self;
@@ -116,11 +116,11 @@ impl<O: Output> Transmit<'_, '_, O> {
     }
 }
 
-/// A segment on its way out; 24 bytes.
+/// A segment to send; 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Outgoing {
-    /// Where its payload starts, or would, if it is shared.
+    /// Where its payload starts in the ring, or would start if it is shared.
     pub(super) position: u32,
     pub(super) len: u16,
     pub(super) frg: u8,
@@ -128,39 +128,38 @@ pub(super) struct Outgoing {
     pub(super) flight: Flight,
 }
 
-/// What sending fills in. Recovery by time uses only `ts`, `resend_at` and `xmit`.
+/// The part of a segment that sending fills in. Modern recovery uses only `ts`, `resend_at` and `xmit`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Flight {
-    /// What it was sent with last: the time, or a token made of it.
+    /// The timestamp of its last transmission: the time, or a token made from it.
     pub(super) ts: Millis,
-    /// When it counts as lost; by time, what it was sent with the time before.
+    /// When it counts as lost. With modern recovery, the timestamp of the transmission before the last.
     pub(super) resend_at: Millis,
-    /// Its own timeout, ms, which grows with every one.
+    /// Its own timeout, ms, which grows with each timeout.
     pub(super) rto: u32,
     /// How often it has been sent.
     pub(super) xmit: u16,
-    /// Datagrams that acknowledged later segments.
+    /// Number of datagrams that acknowledged later segments.
     pub(super) fastack: u16,
 }
 
 impl Flight {
-    /// The first transmission. Without nodelay it has an eighth more time. Source: ikcp.c
-    /// `ikcp_flush`.
+    /// The first transmission. Without nodelay, an eighth is added to its timeout. Source: ikcp.c `ikcp_flush`.
     pub(super) fn first(now: Millis, rto: u32, nodelay: u8) -> Self {
         let grace = if nodelay == 0 { rto / 8 } else { 0 };
         Self { ts: now, resend_at: now.add(rto + grace), rto, xmit: 1, fastack: 0 }
     }
 
-    /// Commits a resend with the time or token `ts`.
+    /// Commits a resend with `ts`, a time or a token.
     pub(super) fn resend(&mut self, ts: Millis) {
         self.xmit = self.xmit.saturating_add(1);
         self.ts = ts;
     }
 }
 
-/// RTO of a segment after one more timeout, ms. Source: ikcp.c `ikcp_flush`, where it has no end
-/// and the comparison of times flips at 2^31 ms.
+/// RTO of a segment after another timeout, ms. Source: ikcp.c `ikcp_flush`, where it is unlimited, so the comparison of
+/// times flips at 2^31 ms.
 pub(super) fn back_off(segment_rto: u32, rto: u32, nodelay: u8) -> u32 {
     let step = match nodelay {
         0 => segment_rto.max(rto),
@@ -170,5 +169,5 @@ pub(super) fn back_off(segment_rto: u32, rto: u32, nodelay: u8) -> u32 {
     (segment_rto + step).min(BACK_OFF_MAX)
 }
 
-/// Longest RTO of a segment, ms: half the reach of the wire's clock.
+/// Longest RTO of a segment, ms: half the range of the clock on the wire.
 const BACK_OFF_MAX: u32 = 1 << 30;

@@ -1,7 +1,7 @@
-//! The handshake: two messages, which prove what the suite asks for and give both ends the same keys.
+//! The handshake: two messages that prove what the suite requires and give both ends the same keys.
 //!
-//! The client writes the first message when it is made, and may read any number of second messages until one is right. The server
-//! reads the first message, decides, and answers. What fails has appended and changed nothing.
+//! The client writes the first message when it is made, and may read any number of second messages until one is right.
+//! The server reads the first message, decides, and answers. A failure appends and changes nothing.
 #![expect(clippy::missing_errors_doc, reason = "`HandshakeError` says it for all of them")]
 
 use super::Suite;
@@ -9,49 +9,49 @@ use super::crypto::{Handshake, Provider, Secrets};
 use super::seal::Keys;
 use super::wire::{MESSAGE_MAX, VERSION};
 
-/// What both ends know before the first message, and what the handshake proves that they know alike.
+/// What both ends know before the first message. The handshake proves that they know the same.
 #[derive(Clone, Copy)]
 #[expect(clippy::exhaustive_structs, reason = "the prologue has these and no others")]
 pub struct Attempt<'a> {
     /// The suite.
     pub suite: Suite,
-    /// The game and its own version of its protocol.
+    /// The game and its version of its protocol.
     pub protocol_id: u64,
     /// The attempt.
     pub cid: u64,
-    /// What the server has to write into the packets that it sends to the client.
+    /// The number that the server must write into packets to the client.
     pub client_sid: u32,
-    /// The sealed connect token as it stands in the CONNECT, or nothing.
+    /// The sealed connect token as in the CONNECT, or nothing.
     pub token: &'a [u8],
 }
 
 errors! {
-    /// Why there are no keys.
+    /// Why the handshake failed.
     HandshakeError {
-        /// The suite takes the feature `crypto`, which this program was built without.
+        /// The suite needs the feature `crypto`, which is not built in.
         "the suite is not built in" Suite,
         /// The suite needs a pre-shared key and there is none, or there is one that it does not use.
         "the suite and the pre-shared key do not go together" Psk,
-        /// The suite needs the key of the server and there is none, or there is one that it does not use.
+        /// The suite needs the server's key and there is none, or there is one that it does not use.
         "the suite and the key of the server do not go together" ServerKey,
-        /// The message is too short or too long, or its payload is.
-        "the message does not have its length" Length,
-        /// The message was not made by who it should be, or for another attempt.
+        /// The message or its payload is too short or too long.
+        "the message has the wrong length" Length,
+        /// The message was made by somebody else, or for another attempt.
         "the message is not authentic" Forged,
     }
 }
 
-/// The client of a handshake. Dropped, it leaves no keys.
+/// The client's side of a handshake. Dropping it wipes its keys.
 pub struct Initiator(Box<dyn Handshake>);
 
-/// The server of a handshake, which has read the first message.
+/// The server's side of a handshake that has read the first message.
 pub struct Responder(Box<dyn Handshake>);
 
 impl Initiator {
-    /// Begins: appends the first message with `payload` to `msg1`.
+    /// Begins the handshake: appends the first message, with `payload`, to `msg1`.
     ///
-    /// `psk` and `server_key`, the public half, as the suite needs them; `random`: 32 bytes that nobody can guess, of which the key
-    /// of this attempt is made, and no other.
+    /// `psk` and `server_key` (the public half): as the suite requires. `random`: 32 unpredictable bytes, used only for
+    /// the key of this attempt.
     pub fn new(
         attempt: &Attempt<'_>,
         psk: Option<&[u8; 32]>,
@@ -64,8 +64,8 @@ impl Initiator {
         attempt.check(secrets, payload)?.begin(attempt, secrets, payload, msg1).map(Self)
     }
 
-    /// Reads the second message: gives the keys, and puts what it says into `payload`, which is emptied before. After an error another
-    /// message may be the answer.
+    /// Reads the second message. Returns the keys, and replaces `payload` with what the server says. After an error,
+    /// another message may still be the answer.
     pub fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         payload.clear();
         if msg2.len() > MESSAGE_MAX {
@@ -76,9 +76,9 @@ impl Initiator {
 }
 
 impl Responder {
-    /// Reads the first message, and puts what it says into `payload`, which is emptied before.
+    /// Reads the first message, and replaces `payload` with what the client says.
     ///
-    /// `psk` and `server_key`, the private half, as the suite needs them; `random` as for [`Initiator::new`].
+    /// `psk` and `server_key` (the private half): as the suite requires. `random`: as for [`Initiator::new`].
     pub fn read_msg1(
         attempt: &Attempt<'_>,
         psk: Option<&[u8; 32]>,
@@ -96,7 +96,7 @@ impl Responder {
         provider.answer(attempt, secrets, msg1, payload).map(Self)
     }
 
-    /// Appends the second message with `payload` to `msg2` and gives the keys.
+    /// Appends the second message, with `payload`, to `msg2`, and returns the keys.
     pub fn write_msg2(self, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         if payload.len() > PAYLOAD_MAX {
             return Err(HandshakeError::Length);
@@ -106,7 +106,7 @@ impl Responder {
 }
 
 impl Attempt<'_> {
-    /// Who makes the handshake, if these are the keys that the suite needs.
+    /// The provider of the suite, if these are the keys that it needs.
     fn check(&self, secrets: Secrets<'_>, payload: &[u8]) -> Result<&'static dyn Provider, HandshakeError> {
         if secrets.psk.is_some() != self.suite.needs_psk() {
             return Err(HandshakeError::Psk);
@@ -120,7 +120,8 @@ impl Attempt<'_> {
         self.suite.provider().ok_or(HandshakeError::Suite)
     }
 
-    /// What Noise mixes in before the first message, and the checksum without Noise: another of it, and no message is authentic.
+    /// What Noise mixes in before the first message, or the checksum without Noise. If the ends differ in it, no
+    /// message is authentic.
     #[must_use]
     pub fn prologue(&self) -> Vec<u8> {
         let Self { suite, protocol_id, cid, client_sid, token } = self;
@@ -137,5 +138,5 @@ impl Attempt<'_> {
 
 printed_without_secrets! { Attempt<'_> { suite, protocol_id, cid, client_sid }, Initiator {}, Responder {} }
 
-/// Most bytes of a payload: those of a message without the public key and the tag.
+/// Most bytes of a payload: a whole message without the public key and the tag.
 const PAYLOAD_MAX: usize = MESSAGE_MAX - 32 - 16;

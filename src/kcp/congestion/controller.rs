@@ -4,21 +4,21 @@ use crate::kcp::send::Sender;
 use crate::time::Time;
 use std::time::Duration;
 
-/// KCP's controller in place, or another one.
+/// KCP's controller, stored inline, or another one.
 #[derive(Debug)]
 pub(in crate::kcp) enum Controller {
     Kcp(KcpControl),
     Custom(Box<Custom>),
 }
 
-/// A controller and its token bucket. A segment leaves when the budget is above zero and may overdraw it, so that no
-/// rate is too small for a segment; the debt is paid before the next one.
+/// A controller with its token bucket. A segment may be sent while the budget is above zero, and may overdraw it, so
+/// that no rate is too small for a segment. The debt is paid before the next one.
 #[derive(Debug)]
 pub(in crate::kcp) struct Custom {
     control: Box<dyn CongestionControl>,
-    /// Bytes that may leave, negative after an overdraft, in units of 1/1,000,000 byte.
+    /// Bytes that may be sent, in units of 1/1,000,000 byte. Negative after an overdraft.
     budget: i64,
-    /// When it was filled last; `None`: not paced.
+    /// When it was last filled. `None`: not paced.
     filled: Option<Time>,
 }
 
@@ -51,10 +51,10 @@ impl Controller {
         }
     }
 
-    /// Segments that may still be taken into flight.
+    /// Segments that may still be sent.
     ///
-    /// The windows of both ends count from `snd_una` on, and so does that of KCP. To another
-    /// controller what has arrived is no more under way, or one missing segment stops a full path.
+    /// The windows of both ends, and KCP's congestion window, count from `snd_una` on. For other controllers, what has
+    /// arrived no longer counts as in flight; otherwise one missing segment would stop a full path.
     pub(in crate::kcp) fn room(&self, config: &Config, sender: &Sender) -> u32 {
         let room = window_room(config, sender);
         match self {
@@ -64,25 +64,26 @@ impl Controller {
         }
     }
 
-    /// The window, segments, unless a controller is installed, which paces as it likes.
+    /// The window in segments, unless a custom controller is installed, which does its own pacing.
     pub(in crate::kcp) fn window_of_kcp(&self, config: &Config, rmt_wnd: u16) -> Option<u32> {
         let Self::Kcp(control) = self else { return None };
         let window = u32::from(config.snd_wnd.min(rmt_wnd));
         Some(if config.congestion.is_none() { window } else { window.min(control.window()) })
     }
 
-    /// Whether segments wait though both windows have room for them.
+    /// Whether segments wait although the windows of both ends have room for them.
     pub(in crate::kcp) fn holds_back(config: &Config, sender: &Sender) -> bool {
         sender.waiting() > 0 && window_room(config, sender) > 0
     }
 
-    /// Whether nothing but the windows of both ends limits what is in flight.
+    /// Whether only the windows of both ends limit what is in flight.
     pub(in crate::kcp) const fn is_open(&self, config: &Config) -> bool {
         matches!(self, Self::Kcp(_)) && config.congestion.is_none()
     }
 
-    /// Tells of acknowledged segments; the built-in controller only of those that moved `snd_una`: once a datagram, as ikcp.c does, or by time
-    /// of each, since a peer may acknowledge all of a round trip at once. Source: RFC 3465.
+    /// Reports acknowledged segments. The built-in controller hears only of those that moved `snd_una`: once per
+    /// datagram as in ikcp.c, or with modern recovery once per segment, because a peer may acknowledge a whole round
+    /// trip at once. Source: RFC 3465.
     #[inline]
     pub(in crate::kcp) fn on_ack(&mut self, ack: &Ack, is_by_time: bool) {
         match self {
@@ -94,7 +95,7 @@ impl Controller {
         }
     }
 
-    /// Tells of a transmission; the built-in controller does not ask.
+    /// Reports a transmission. The built-in controller does not need it.
     #[inline]
     pub(in crate::kcp) fn on_sent(&mut self, sent: impl FnOnce() -> Sent) {
         if let Self::Custom(custom) = self {
@@ -104,14 +105,14 @@ impl Controller {
         }
     }
 
-    /// Takes the bytes of a repair from the pacing budget; no controller sees it.
+    /// Takes the bytes of a repair from the pacing budget. No controller sees it.
     pub(in crate::kcp) fn spend(&mut self, len: u16) {
         if let Self::Custom(custom) = self {
             custom.spend(len);
         }
     }
 
-    /// Tells of a round trip; the built-in controller does not ask.
+    /// Reports a round trip. The built-in controller does not need it.
     #[inline]
     pub(in crate::kcp) fn on_rtt(&mut self, now: Time, rtt: Duration) {
         if let Self::Custom(custom) = self {
@@ -136,7 +137,7 @@ impl Controller {
         }
     }
 
-    /// Whether a segment may leave. Asked before the segment is touched.
+    /// Whether a segment may be sent. Asked before the segment is touched.
     #[inline]
     pub(in crate::kcp) fn allows(&self) -> bool {
         match self {
@@ -145,7 +146,7 @@ impl Controller {
         }
     }
 
-    /// When one may; `None`: not at the present rate.
+    /// When a segment may be sent. `None`: not at the present rate.
     pub(in crate::kcp) fn allows_at(&self, now: Time) -> Option<Time> {
         match self {
             Self::Kcp(_) => Some(now),
@@ -154,13 +155,13 @@ impl Controller {
     }
 }
 
-/// Segments for which the windows of both ends have room.
+/// Segments that fit into the windows of both ends.
 fn window_room(config: &Config, sender: &Sender) -> u32 {
     u32::from(config.snd_wnd.min(sender.rmt_wnd)).saturating_sub(sender.span())
 }
 
 impl Custom {
-    /// Adds what the rate is worth since the last call.
+    /// Adds the budget for the time since the last call.
     fn refill(&mut self, now: Time) {
         let Some(rate) = self.control.pacing_rate() else {
             self.filled = None;
@@ -180,7 +181,7 @@ impl Custom {
         self.filled.is_none() || self.budget > 0
     }
 
-    /// When a segment may leave; `None`: not at the present rate.
+    /// When a segment may be sent. `None`: not at the present rate.
     fn allows_at(&self, now: Time) -> Option<Time> {
         match (self.filled, self.control.pacing_rate()) {
             (Some(_), Some(0)) if !self.allows() => None,

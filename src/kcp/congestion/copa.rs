@@ -3,56 +3,54 @@ use super::{Ack, CongestionControl, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
 
-/// A delay-aware controller that keeps the queue of the bottleneck short, for games and bulk alike.
+/// A delay-aware controller that keeps the queue at the bottleneck short, for games and bulk alike.
 ///
-/// It aims at a rate that falls as the queueing delay grows, of two segments each such delay, and
-/// walks its window up or down towards it, faster the longer it goes the same way. All flows of a
-/// bottleneck see the same delay and hence aim at the same rate. Loss says nothing to it, unless more
-/// gets lost than arrives.
+/// It aims at a rate that falls as the queueing delay grows: two segments per queueing delay. It moves its window
+/// towards that rate, faster the longer it moves in one direction. All flows through a bottleneck see the same delay
+/// and so aim at the same rate. It ignores loss, unless more gets lost than arrives.
 ///
-/// Round trips that vary look like a queue. When it seems not to empty, the window is raised by half
-/// for a moment, and if more is delivered, some delay is allowed for. docs/TUNING.md has what that is
-/// worth. Beside flows that fill the queue it has little of the path.
+/// Varying round trips look like a queue. If the queue seems never to empty, the window is raised by half for a moment;
+/// if more is delivered then, some delay is tolerated. docs/TUNING.md measures this. Beside flows that fill the queue,
+/// it gets little of the path.
 ///
-/// Source: Arun, Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet",
-/// NSDI 2018, with its default δ of 1/2. Its mode to compete with flows that fill the queue is left
-/// out; the allowance, and the rate at which slow start ends, are not in it.
+/// Source: Arun, Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018, with its
+/// default δ of 1/2. Its mode to compete with flows that fill the queue is left out. The tolerance, and the rate at
+/// which slow start ends, are additions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copa {
     window: Window,
     phase: Phase,
     velocity: Velocity,
     rounds: Rounds,
-    /// Shortest round trip of the last while, µs.
+    /// Shortest recent round trip, µs.
     base: WindowedMin,
-    /// Shortest round trip of the last half of one, µs: the queue, without what only some segments
-    /// see of it.
+    /// Shortest round trip of the last half round trip, µs: the queue, without delays that only some segments see.
     standing: WindowedMin,
     noise: Noise,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
-    /// The window doubles each round trip until the rate is above its aim.
+    /// The window doubles each round trip until the rate exceeds its aim.
     SlowStart,
-    /// It waits for a whole round trip that measures the path.
+    /// Waits for a whole round trip to measure the path.
     Measure,
-    /// It walks towards its aim.
+    /// Moves towards its aim.
     Steady,
 }
 
-/// How fast the window walks.
+/// How fast the window moves.
 #[derive(Clone, Copy, Debug)]
 struct Velocity {
     is_up: bool,
-    /// The paper's v: a round trip changes the window by v/δ segments.
+    /// The paper's v: the window changes by v/δ segments per round trip.
     steps: u64,
     /// Round trips in one direction.
     rounds: u32,
 }
 
 impl Copa {
-    /// In slow start.
+    /// Starts in slow start.
     pub(crate) const fn new() -> Self {
         Self {
             window: Window::NEW,
@@ -114,12 +112,12 @@ impl Copa {
         }
     }
 
-    /// Walks, by what `acked` bytes are worth of a round trip.
+    /// Moves the window by the part of a round trip that `acked` bytes stand for.
     fn walk(&mut self, is_up: bool, acked: u64, mss: u16) {
         let bytes = self.window.bytes;
         let steps = INVERSE_DELTA * self.velocity.steps(is_up);
         let step = acked.saturating_mul(steps).saturating_mul(mss.into()) / bytes.max(1);
-        let step = step.min(acked); // a round trip doubles it at most
+        let step = step.min(acked); // at most doubles per round trip
         self.window.set(if is_up { bytes + step } else { bytes.saturating_sub(step) }, mss);
     }
 }
@@ -172,7 +170,7 @@ impl CongestionControl for Copa {
         self.window.open(mss);
     }
 
-    /// Twice the window each round trip: no bursts, and yet it is the window that limits.
+    /// Twice the window per round trip: avoids bursts, and the window stays the limit.
     fn pacing_rate(&self) -> Option<u64> {
         self.window.rate(8, self.standing.get()?)
     }
@@ -196,52 +194,51 @@ impl Velocity {
     }
 }
 
-/// The paper's 1/δ: segments that a flow aims to have in the queue.
+/// The paper's 1/δ: segments that a flow aims to keep in the queue.
 const INVERSE_DELTA: u64 = 2;
-/// How long the shortest round trip is believed: the queue empties often enough to measure it again.
+/// How long the shortest round trip is valid. The queue empties often enough to measure it again.
 const BASE_WINDOW: Duration = Duration::from_secs(6);
-/// Round trips in one direction after which the window walks faster.
+/// Round trips in one direction after which the window moves faster.
 const PATIENCE: u32 = 3;
-/// Far more than any window has segments.
+/// Far more segments than any window has.
 const STEPS_MAX: u64 = 1 << 20;
 
 /// Round trips, µs.
 #[derive(Clone, Copy, Debug)]
 struct Delays {
-    /// Smoothed.
+    /// Smoothed round trip.
     srtt: u64,
-    /// Their mean deviation.
+    /// Its mean deviation.
     rttvar: u64,
-    /// The shortest of the last while: without a queue.
+    /// The shortest recent one: without a queue.
     base: u64,
-    /// The shortest of the last half of one.
+    /// The shortest of the last half round trip.
     standing: u64,
 }
 
-/// Delay that is no queue. Round trips vary for other reasons as well, such as radio: compared with
-/// the shortest one, that looks like a queue that never empties.
+/// Delay that is not a queue. Round trips also vary for other reasons, such as radio. Compared with the shortest one,
+/// that looks like a queue that never empties.
 ///
-/// So when it does not empty for a while, the window is raised for a moment. A path that is full
-/// delivers no more than before; one that does was not, and as much delay as its round trips vary by
-/// is no queue.
+/// So if it does not empty for a while, the window is raised for a moment. A full path delivers no more than before. If
+/// more is delivered, the path was not full, and the variation of its round trips is not a queue.
 #[derive(Clone, Copy, Debug)]
 struct Noise {
-    /// µs by which a round trip may be longer than the shortest one without meaning a queue.
+    /// How much longer than the shortest a round trip may be without meaning a queue, µs.
     allowed: u64,
     /// When half of that is taken back.
     expires: Time,
     /// Round trips since the queue was last empty.
     crowded: u32,
-    /// Round trips until the path is asked; more each time it was full.
+    /// Round trips until the next test. More after each test that found a full path.
     patience: u32,
-    /// Until it is answered, the window is raised, and left alone.
+    /// Until the test is over, the window is raised and otherwise left alone.
     question: Option<Question>,
 }
 
-/// The window is raised.
+/// A test: the window is raised.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    /// Bytes a second before.
+    /// Bytes per second before it.
     rate: u64,
     /// What is delivered now was sent with the raised window.
     is_heard: bool,
@@ -251,12 +248,13 @@ impl Noise {
     const NEW: Self =
         Self { allowed: 0, expires: Time::ZERO, crowded: 0, patience: ASK_AFTER, question: None };
 
-    /// Time that is spent in the queue, µs.
+    /// Time spent in the queue, µs.
     fn queueing(&self, delays: Delays) -> u64 {
         delays.standing.saturating_sub(delays.base).saturating_sub(self.allowed)
     }
 
-    /// A round trip is over with so many bytes in the window. Returns those of another one, if it is to be raised or lowered.
+    /// A round trip has ended with this many bytes in the window. Returns the new number of bytes if it is to be raised
+    /// or lowered.
     fn on_round(&mut self, now: Time, round: &Round, delays: Delays, bytes: u64) -> Option<u64> {
         if now >= self.expires {
             (self.allowed, self.expires) = (self.allowed / 2, now + BELIEVED);
@@ -275,7 +273,7 @@ impl Noise {
         }
     }
 
-    /// Asks when the queue has not been empty for too long.
+    /// Starts a test if the queue has not been empty for too long.
     fn look(&mut self, rate: u64, delays: Delays, bytes: u64) -> Option<u64> {
         let is_crowded = self.queueing(delays) > delays.srtt / EMPTY;
         self.crowded = if is_crowded { self.crowded + 1 } else { 0 };
@@ -286,8 +284,8 @@ impl Noise {
         Some(bytes / 2 * 3)
     }
 
-    /// With half as much again in flight, an empty path delivers 1.5 times as much; one shared evenly
-    /// with another flow that fills it 1.2 times.
+    /// With half as much again in flight, an empty path delivers 1.5 times as much; one shared evenly with a flow that
+    /// fills it delivers 1.2 times.
     fn answer(&mut self, now: Time, delivers_more: bool, delays: Delays, bytes: u64) -> Option<u64> {
         (self.question, self.crowded) = (None, 0);
         if !delivers_more {
@@ -301,15 +299,14 @@ impl Noise {
     }
 }
 
-/// Round trips without an empty queue until the path is asked. A queue of Copa's own is empty once in
-/// five.
+/// Round trips without an empty queue until a test. A queue made by Copa itself is empty once in five.
 const ASK_AFTER: u32 = 8;
-/// Most of it.
+/// The most such round trips.
 const ASK_SELDOM: u32 = 96;
-/// Part of a round trip that a queue is shorter than when it is empty.
+/// The queue counts as empty if its delay is below this part of a round trip.
 const EMPTY: u64 = 40;
-/// Mean deviations of the round trip that may be noise. More is a queue that others keep full, which
-/// changes slowly.
+/// Mean deviations of the round trip that may be noise. Anything more is a queue that others keep full, which changes
+/// slowly.
 const SPREAD: u64 = 4;
-/// How long an answer is believed.
+/// How long the result of a test is valid.
 const BELIEVED: Duration = Duration::from_secs(10);

@@ -3,15 +3,14 @@ use super::{Ack, CongestionControl, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
 
-/// CUBIC, which most of TCP uses: it takes loss for a path that is full, and fills the queue of the
-/// bottleneck until there is one. For a fair share beside such flows.
+/// CUBIC, as in most of TCP: it takes loss as the sign of a full path, and fills the queue at the bottleneck until
+/// there is loss. Gives a fair share beside such flows.
 ///
-/// It counts bytes, not acknowledgements; a round trip has at most one reduction, and slow start
-/// ends before the first loss when the round trips grow. Paced: at twice the window each round trip
-/// in slow start, later at 5/4.
+/// It counts bytes, not acknowledgements. It reduces at most once per round trip, and leaves slow start before the
+/// first loss if round trips grow. Paced at twice the window per round trip in slow start, later at 5/4.
 ///
-/// Source: RFC 9438, with fast convergence and the region friendly to Reno; RFC 9406 for the end of
-/// slow start, without the phase in which it may turn out to be wrong.
+/// Source: RFC 9438, with fast convergence and the Reno-friendly region; RFC 9406 for the end of slow start, without
+/// its conservative phase.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cubic {
     window: Window,
@@ -19,16 +18,16 @@ pub(crate) struct Cubic {
     ssthresh: u64,
     /// The window before the last reduction, bytes: where the curve is flat.
     w_max: u64,
-    /// The curve under way; `None`: it begins with the next acknowledgement.
+    /// The current curve. `None`: it begins with the next acknowledgement.
     epoch: Option<Epoch>,
     rounds: Rounds,
-    /// Shortest round trip of the round trip before, µs.
+    /// Shortest round trip of the previous round, µs.
     least: u64,
-    /// The window has been reduced, and nothing sent since has arrived.
+    /// The window was reduced, and nothing sent since then has arrived.
     is_recovering: bool,
 }
 
-/// A curve of the window, W_cubic(t) = C (t - K)^3 + W_max, and what Reno would have.
+/// A curve of the window, W_cubic(t) = C (t - K)^3 + W_max, with the window that Reno would have.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     began: Time,
@@ -41,7 +40,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// In slow start.
+    /// Starts in slow start.
     pub(crate) const fn new() -> Self {
         Self {
             window: Window::NEW,
@@ -58,7 +57,7 @@ impl Cubic {
         self.window.bytes < self.ssthresh
     }
 
-    /// Ends slow start when the round trips have grown. Source: RFC 9406 (4.2).
+    /// Ends slow start if round trips have grown. Source: RFC 9406 (4.2).
     fn on_round(&mut self, round: &Round) {
         self.is_recovering = false;
         let grown = self.least + (self.least / 8).clamp(GROWTH_MIN, GROWTH_MAX);
@@ -106,7 +105,7 @@ impl CongestionControl for Cubic {
             self.on_round(&round);
         }
         if !self.window.is_used(ack) {
-            self.epoch = None; // time that is not used is not part of the curve
+            self.epoch = None; // idle time is not part of the curve
             return;
         }
         if self.is_in_slow_start() && !self.is_recovering {
@@ -116,8 +115,8 @@ impl CongestionControl for Cubic {
         }
     }
 
-    /// Reduces the window once a round trip; to the least when half of the flight timed out. Source:
-    /// RFC 9438 (4.6 to 4.8).
+    /// Reduces the window, at most once per round trip; to the minimum if half of the flight timed out. Source: RFC
+    /// 9438 (4.6 to 4.8).
     fn on_loss(&mut self, loss: &Loss) {
         if self.is_recovering {
             return;
@@ -161,7 +160,7 @@ impl Epoch {
         Self { began, k, origin: w_max.max(bytes), w_est: bytes }
     }
 
-    /// W_cubic `t` ms after the start, bytes.
+    /// W_cubic at `t` ms after the start, bytes.
     fn at(&self, t: u64, mss: u64) -> u64 {
         let distance = u128::from(t.abs_diff(self.k));
         let height = distance.pow(3) * u128::from(4 * mss) / (10 * MS3);
@@ -170,14 +169,14 @@ impl Epoch {
     }
 }
 
-/// Bytes by which Reno's window grows for `acked` bytes: α is 3 (1 - β) / (1 + β) until it is as
-/// large as before the reduction, then 1. Source: RFC 9438 (4.3).
+/// Bytes by which Reno's window grows for `acked` bytes. α is 3 (1 - β) / (1 + β) until the window is as large as
+/// before the reduction, then 1. Source: RFC 9438 (4.3).
 fn reno_growth(acked: u64, bytes: u64, w_max: u64, mss: u64) -> u64 {
     let growth = acked.saturating_mul(mss) / bytes.max(1);
     if bytes < w_max { growth * 9 / 17 } else { growth }
 }
 
-/// The largest whole number whose cube is at most `cube`.
+/// The largest integer whose cube is at most `cube`.
 fn cube_root(cube: u128) -> u64 {
     let mut root = 0u64;
     for bit in (0..42).rev() {
@@ -189,12 +188,12 @@ fn cube_root(cube: u128) -> u64 {
     root
 }
 
-/// ms^3 in a s^3: CUBIC's C is 0.4 segments a s^3.
+/// ms^3 per s^3: CUBIC's C is 0.4 segments per s^3.
 const MS3: u128 = 1_000_000_000;
-/// Least and largest growth of a round trip that ends slow start, µs. Source: RFC 9406 (4.3).
+/// Smallest and largest growth of the round trip that ends slow start, µs. Source: RFC 9406 (4.3).
 const GROWTH_MIN: u64 = 4000;
 const GROWTH_MAX: u64 = 16_000;
-/// Round trips to be measured before their least says something. Source: RFC 9406 (4.3).
+/// Round trips needed before their minimum is meaningful. Source: RFC 9406 (4.3).
 const SAMPLES_MIN: u32 = 8;
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 use super::{Ack, CongestionControl, Controller, Loss};
 use crate::time::Time;
 
-/// The congestion control built into KCP: slow start up to a threshold that starts at 2, then
-/// growth by about one segment a window; half the flight after a fast resend, one segment after a
-/// timeout. Source: ikcp.c 2.1.1 `ikcp_input`, `ikcp_flush`.
+/// The congestion control built into KCP: slow start up to a threshold that starts at 2, then growth by about one
+/// segment per window; half the flight after a fast resend, one segment after a timeout. Source: ikcp.c 2.1.1
+/// `ikcp_input`, `ikcp_flush`.
 ///
-/// Where recovery by time finds that nothing had been lost, all is again as it was before. Source: RFC 4015.
+/// If modern recovery finds that nothing had been lost, the reduction is undone. Source: RFC 4015.
 #[derive(Clone, Copy, Debug)]
 pub struct KcpControl {
-    /// Controller window, segments; 0 until the first flush.
+    /// The window in segments; 0 until the first flush.
     pub(in crate::kcp) cwnd: u32,
     pub(in crate::kcp) ssthresh: u32,
     /// The window in bytes, which grows in finer steps.
@@ -16,7 +16,7 @@ pub struct KcpControl {
 }
 
 impl Default for KcpControl {
-    /// As after `ikcp_create`: a window of 0 until the first flush.
+    /// The state after `ikcp_create`: a window of 0 until the first flush.
     fn default() -> Self {
         Self { cwnd: 0, ssthresh: THRESH_INIT, incr: 0 }
     }
@@ -31,7 +31,7 @@ impl CongestionControl for KcpControl {
         Some(self.ssthresh)
     }
 
-    /// Grows once a datagram, however much it acknowledged.
+    /// Grows once per datagram, however much it acknowledged.
     fn on_ack(&mut self, ack: &Ack) {
         let (mss, rmt_wnd) = (u32::from(ack.mss), u32::from(ack.rmt_wnd));
         if self.cwnd >= rmt_wnd || mss == 0 {
@@ -81,19 +81,19 @@ impl CongestionControl for KcpControl {
 
 /// First slow start threshold, segments. Source: ikcp.c `IKCP_THRESH_INIT`.
 const THRESH_INIT: u32 = 2;
-/// Least slow start threshold, segments. Source: ikcp.c `IKCP_THRESH_MIN`.
+/// Smallest slow start threshold, segments. Source: ikcp.c `IKCP_THRESH_MIN`.
 const THRESH_MIN: u32 = 2;
 
-/// How the built-in controller stood before a loss. Source: RFC 4015.
+/// The state of the built-in controller before a loss. Source: RFC 4015.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::kcp) struct Undo {
     before: KcpControl,
-    /// Segments of those then in flight that are not acknowledged yet; 0: there was no loss, or it is over.
+    /// Segments then in flight that are still unacknowledged. 0: there was no loss, or it is over.
     left: u32,
 }
 
 impl Undo {
-    /// The controller is about to be told of a loss, with so many segments from `snd_una` to `snd_nxt`.
+    /// The controller is about to be told of a loss, with this many segments from `snd_una` to `snd_nxt`.
     pub(in crate::kcp) fn before_loss(&mut self, congestion: &Controller, in_flight: u32) {
         if let Controller::Kcp(control) = congestion
             && self.left == 0
@@ -106,7 +106,7 @@ impl Undo {
         self.left = self.left.saturating_sub(segments);
     }
 
-    /// A segment had arrived before it was sent again: nothing was lost.
+    /// A segment had arrived before it was resent, so nothing was lost.
     pub(in crate::kcp) fn needless(&mut self, congestion: &mut Controller, now: Time) {
         match congestion {
             Controller::Kcp(control) if self.left > 0 => {
@@ -145,7 +145,7 @@ mod tests {
             let mut congestion = Controller::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
             let mut undo = Undo::default();
             timeout(&mut congestion, &mut undo);
-            timeout(&mut congestion, &mut undo); // a second one does not count as where to go back to
+            timeout(&mut congestion, &mut undo); // a second one does not become the state to return to
             undo.acknowledged(acknowledged);
             undo.needless(&mut congestion, Time::ZERO);
             assert_eq!((congestion.control().window(), congestion.control().ssthresh()), after);

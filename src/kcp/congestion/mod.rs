@@ -1,5 +1,5 @@
-//! How much may be in flight. A controller sees values and answers with a window and a rate; it
-//! cannot send. [`Congestion`] chooses one; docs/TUNING.md has what each is worth.
+//! Limits what is in flight. A controller receives measurements and answers with a window and a rate; it cannot send.
+//! [`Congestion`] chooses one; docs/TUNING.md compares them.
 
 mod controller;
 mod copa;
@@ -20,21 +20,22 @@ use crate::time::Time;
 use std::fmt;
 use std::time::Duration;
 
-/// What limits how much is in flight, besides the windows of both ends.
+/// What limits the segments in flight, besides the windows of both ends.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Congestion {
-    /// Nothing. For game traffic, which sets its own rate.
+    /// No limit. For game traffic, which sets its own rate.
     None,
     /// KCP's congestion window. Source: ikcp.c.
     Kcp,
-    /// CUBIC (RFC 9438), which most of TCP uses: takes loss as a sign of a full path, and fills the queue of the bottleneck until there is
-    /// some. For a fair share beside such flows.
+    /// CUBIC (RFC 9438), as in most of TCP. Takes loss as the sign of a full path, and fills the queue at the
+    /// bottleneck until there is loss. Gives a fair share beside such flows.
     Cubic,
-    /// Copa: keeps the queue of the bottleneck short, and does not take loss as a sign of a full path. For bulk beside a game.
+    /// Copa. Keeps the queue at the bottleneck short, and does not take loss as the sign of a full path. For bulk data
+    /// beside a game.
     Copa,
-    /// A controller of your own. The function is called once for each control block, by [`Kcp::new`](super::Kcp::new) or
-    /// [`Kcp::configure`](super::Kcp::configure).
+    /// Your own controller. [`Kcp::new`](super::Kcp::new) or [`Kcp::configure`](super::Kcp::configure) calls the
+    /// function once per control block.
     Own(fn() -> Box<dyn CongestionControl>),
 }
 
@@ -44,8 +45,8 @@ impl Congestion {
         matches!(self, Self::None)
     }
 
-    /// Whether a control block with `self` goes on with its controller when told `other`. KCP's keeps its window up to date even while it does
-    /// not apply.
+    /// Whether a control block keeps its controller when switched from `self` to `other`. KCP's updates its window even
+    /// while it does not apply.
     pub(super) fn shares_controller(self, other: Self) -> bool {
         let is_kcps = |congestion| matches!(congestion, Self::None | Self::Kcp);
         self == other || (is_kcps(self) && is_kcps(other))
@@ -63,66 +64,66 @@ impl PartialEq for Congestion {
     }
 }
 
-/// A congestion controller, to be chosen by [`Congestion::Own`].
+/// A congestion controller, chosen by [`Congestion::Own`].
 pub trait CongestionControl: fmt::Debug + Send {
     /// Segments that may be in flight: sent, and not acknowledged.
     fn window(&self) -> u32;
 
-    /// Window above which growth slows down, segments, where the controller has one.
+    /// Window above which growth slows down, segments, if the controller has one.
     fn ssthresh(&self) -> Option<u32> {
         None
     }
 
-    /// A datagram acknowledged segments, in order or not. If it measured round trips as well,
-    /// [`on_rtt`](Self::on_rtt) has been told of them.
+    /// A datagram acknowledged segments, in order or not. If it also measured a round trip, [`on_rtt`](Self::on_rtt)
+    /// was called before.
     fn on_ack(&mut self, _ack: &Ack) {}
 
     /// A flush resent segments.
     fn on_loss(&mut self, _loss: &Loss) {}
 
-    /// A segment had arrived before it was sent again, so that nothing was lost: what [`on_loss`](Self::on_loss) has changed for it may be taken
-    /// back. Source: RFC 4015.
+    /// A segment had arrived before it was resent, so nothing was lost. The controller may undo what
+    /// [`on_loss`](Self::on_loss) changed for it. Source: RFC 4015.
     fn on_needless(&mut self, _now: Time) {}
 
-    /// The path has marked a segment, for a queue is filling (ECN): as if one had been lost, which is not sent again. Once a round trip at
-    /// most.
+    /// The path has marked a segment because a queue is filling (ECN). Treated like a loss, but nothing is resent.
+    /// Called at most once per round trip.
     fn on_mark(&mut self, loss: &Loss) {
         self.on_loss(loss);
     }
 
-    /// A round trip was measured: a transmission that left `rtt` ago has arrived.
+    /// A round trip was measured: a transmission sent `rtt` ago has arrived.
     fn on_rtt(&mut self, _now: Time, _rtt: Duration) {}
 
     /// A segment is sent, for the first time or again.
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// A flush found nothing more to send although the windows have room beside `in_flight` segments.
+    /// A flush had nothing more to send, although the windows have room beyond the `in_flight` segments.
     fn on_app_limited(&mut self, _in_flight: u32) {}
 
-    /// The peer is reached by another path, of which nothing is known: begin anew.
+    /// The peer is reached over another path, of which nothing is known: start afresh.
     fn on_path_change(&mut self, _now: Time) {}
 
-    /// A flush begins; [`pacing_rate`](Self::pacing_rate) and [`window`](Self::window) are asked next.
+    /// A flush begins. [`pacing_rate`](Self::pacing_rate) and [`window`](Self::window) are asked next.
     fn on_flush(&mut self, _now: Time) {}
 
     /// A flush has ended.
     fn on_tick(&mut self, _now: Time, _mss: u16) {}
 
-    /// Payload bytes that may leave a second; `None`: no pacing. Acknowledgements and probes are
-    /// not counted. What is not used is kept, up to [`PACING_BURST`]; a segment leaves when anything
-    /// is left and may overdraw it, so that no rate is too small.
+    /// Payload bytes that may be sent per second. `None`: no pacing. Acknowledgements and probes do not count. Unused
+    /// budget is kept, up to [`PACING_BURST`]. A segment is sent while any budget is left, and may overdraw it, so that
+    /// no rate is too small.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 }
 
-/// Acknowledged segments, by one datagram.
+/// Segments acknowledged by one datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Ack {
     /// When it arrived.
     pub now: Time,
-    /// Segments by which `snd_una` moved; 0: one before those acknowledged is missing.
+    /// How many segments `snd_una` moved. 0: an earlier segment is still missing.
     pub segments: u32,
     /// Payload bytes that the datagram acknowledged, below `snd_una` or not.
     pub bytes: u32,
@@ -138,17 +139,17 @@ pub struct Ack {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// When.
+    /// When they were resent.
     pub now: Time,
-    /// Segments resent because their time was out.
+    /// Segments resent because their timeout expired.
     pub timeouts: u32,
     /// Segments resent because later ones were acknowledged.
     pub fast: u32,
-    /// From `snd_una` to `snd_nxt`, segments, the acknowledged among them included.
+    /// Segments from `snd_una` to `snd_nxt`, including acknowledged ones.
     pub in_flight: u32,
     /// The window before the flush.
     pub prior_window: u32,
-    /// The knob of that name.
+    /// The setting `fast_resend`.
     pub fast_resend: u16,
     /// Largest payload of a segment, bytes.
     pub mss: u16,
@@ -158,17 +159,17 @@ pub struct Loss {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Sent {
-    /// When.
+    /// When it was sent.
     pub now: Time,
     /// The segment.
     pub sn: Sn,
     /// Payload bytes.
     pub len: u16,
-    /// How often it has been sent, this one included.
+    /// How often it has been sent, including this transmission.
     pub xmit: u16,
-    /// Segments in flight, this one included.
+    /// Segments in flight, including this one.
     pub in_flight: u32,
 }
 
-/// Longest time whose budget is kept.
+/// Longest time for which unused budget is kept.
 pub const PACING_BURST: Duration = Duration::from_millis(20);

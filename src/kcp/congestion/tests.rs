@@ -1,4 +1,4 @@
-//! What holds for every controller.
+//! Properties of every controller.
 
 use super::{Ack, CongestionControl, Copa, Cubic, Loss, Sent};
 use crate::seq::Sn;
@@ -6,7 +6,7 @@ use crate::time::Time;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// Something that a controller is told, with any number that a peer can bring about.
+/// Something that a controller is told, with any number that a peer can cause.
 #[derive(Clone, Debug)]
 enum Event {
     Ack(u32, u32, u32),
@@ -16,7 +16,7 @@ enum Event {
     Tick,
 }
 
-/// Of no segment sent again.
+/// A loss in which no segment was resent.
 const fn loss(now: Time) -> Loss {
     Loss { now, timeouts: 0, fast: 0, in_flight: 0, prior_window: 0, fast_resend: 2, mss: 1000 }
 }
@@ -46,7 +46,7 @@ fn tell(control: &mut dyn CongestionControl, now: Time, mss: u16, event: &Event)
     }
 }
 
-/// Two seconds of full windows that come back after 60 ms; when they are over.
+/// Two seconds of full windows, acknowledged after 60 ms. Returns the end of that time.
 fn fill(control: &mut impl CongestionControl) -> Time {
     let (mut now, round) = (Time::from_millis(1), Duration::from_millis(60));
     control.on_tick(now, 1000);

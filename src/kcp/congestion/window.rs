@@ -4,20 +4,20 @@ use super::{Ack, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
 
-/// A congestion window in bytes. Counted in segments it is larger where they are short, so that a
-/// game's small messages do not wait for a window that is made for large ones.
+/// A congestion window in bytes. Counted in segments, it is larger if they are short, so that a game's small messages
+/// do not wait for a window meant for large ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Bytes; 0: the size of a segment is not known yet.
+    /// Bytes; 0: the segment size is not known yet.
     pub(super) bytes: u64,
-    /// Mean payload of the segments sent, in 1/16 bytes.
+    /// Mean payload of segments sent, in 1/16 bytes.
     mean: u64,
 }
 
 impl Window {
     pub(super) const NEW: Self = Self { bytes: 0, mean: 0 };
 
-    /// Sets it to `bytes`, but for the least and the largest of segments of `mss` bytes.
+    /// Sets it to `bytes`, within the limits for segments of `mss` bytes.
     pub(super) fn set(&mut self, bytes: u64, mss: u16) {
         let mss = u64::from(mss);
         self.bytes = bytes.clamp(LEAST * mss, MOST * mss);
@@ -29,18 +29,18 @@ impl Window {
         }
     }
 
-    /// In segments of the size that is sent.
+    /// The window in segments of the mean size.
     pub(super) fn segments(&self) -> u32 {
         let segments = if self.bytes == 0 { INITIAL } else { self.in_segments(self.bytes).max(LEAST) };
         u32::try_from(segments).unwrap_or(u32::MAX)
     }
 
-    /// `bytes` in segments of the size that is sent.
+    /// `bytes` in segments of the mean size.
     pub(super) fn in_segments(&self, bytes: u64) -> u64 {
         bytes / (self.mean / 16).max(SHORT)
     }
 
-    /// `quarters` / 4 of it each `rtt` µs, in bytes a second; `None`: it is closed.
+    /// `quarters` / 4 of it per `rtt` µs, in bytes per second. `None`: it is closed.
     pub(super) fn rate(&self, quarters: u64, rtt: u64) -> Option<u64> {
         let rate = self.bytes.saturating_mul(250_000 * quarters) / rtt.max(1);
         (self.bytes > 0).then_some(rate.max(1))
@@ -51,16 +51,16 @@ impl Window {
         self.mean = if self.mean == 0 { 16 * len } else { self.mean - self.mean / 16 + len };
     }
 
-    /// Whether half of it at least was in use. Else it is the application that limits what is in
-    /// flight, and what is acknowledged says nothing of the window. Source: RFC 7661.
+    /// Whether at least half of it was in use. If not, the application limits what is in flight, and acknowledgements
+    /// say nothing about the window. Source: RFC 7661.
     pub(super) fn is_used(&self, ack: &Ack) -> bool {
         ack.in_flight >= self.segments() / 2
     }
 }
 
-/// Window to begin with, segments. Source: RFC 6928.
+/// Initial window, segments. Source: RFC 6928.
 const INITIAL: u64 = 10;
-/// Least window, segments: enough that what is acknowledged keeps coming. Source: BBR,
+/// Smallest window, segments: enough to keep acknowledgements coming. Source: BBR,
 /// draft-cardwell-iccrg-bbr-congestion-control, `BBRMinPipeCwnd`.
 const LEAST: u64 = 4;
 /// Largest window, segments: twice what may be in flight.
@@ -68,13 +68,13 @@ const MOST: u64 = 1 << 17;
 /// What shorter segments count as, bytes.
 const SHORT: u64 = 64;
 
-/// The least of the values of about a window of time, kept by halves: of the last half of it at least,
-/// of one and a half at most.
+/// The minimum of the values of about a window of time, kept in halves: at least the last half window, at most one and
+/// a half.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowedMin {
-    /// Least of the half before.
+    /// Minimum of the half before.
     before: u64,
-    /// Least of the half that `began`.
+    /// Minimum of the half that started at `began`.
     latest: u64,
     began: Time,
 }
@@ -82,7 +82,7 @@ pub(super) struct WindowedMin {
 impl WindowedMin {
     pub(super) const NEW: Self = Self { before: NONE, latest: NONE, began: Time::ZERO };
 
-    /// Takes a value into a window that is as long as `window` from now on.
+    /// Adds a value. From now on the window has the length `window`.
     pub(super) fn add(&mut self, now: Time, value: u64, window: Duration) {
         let age = now.since(self.began);
         if age >= window / 2 {
@@ -92,7 +92,7 @@ impl WindowedMin {
         self.latest = self.latest.min(value);
     }
 
-    /// The least value; `None`: there has been none.
+    /// The minimum. `None`: there has been no value.
     pub(super) fn get(&self) -> Option<u64> {
         Some(self.before.min(self.latest)).filter(|&least| least != NONE)
     }
@@ -100,28 +100,28 @@ impl WindowedMin {
 
 const NONE: u64 = u64::MAX;
 
-/// Tells round trips apart: one is over when a transmission has arrived that left after its start.
+/// Separates round trips: one ends when a transmission has arrived that was sent after its start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounds {
-    /// Smoothed round trip, µs; 0: none measured.
+    /// Smoothed round trip, µs; 0: not measured.
     srtt: u64,
-    /// Mean deviation from it, µs.
+    /// Its mean deviation, µs.
     pub(super) rttvar: u64,
     round: Round,
     began: Time,
     is_over: bool,
 }
 
-/// A round trip. What is delivered during one is the rate of the path, whatever gets lost besides.
+/// A round trip. What is delivered during one is the rate of the path, whatever else is lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Round {
-    /// µs.
+    /// Duration, µs.
     pub(super) lasted: u64,
     /// Payload bytes acknowledged.
     pub(super) delivered: u64,
-    /// Segments sent again.
+    /// Segments resent.
     pub(super) lost: u32,
-    /// Round trips measured.
+    /// Number of round trips measured.
     pub(super) samples: u32,
     /// The shortest of them, µs.
     pub(super) least: u64,
@@ -136,12 +136,12 @@ impl Rounds {
         is_over: false,
     };
 
-    /// Smoothed round trip, µs; `None`: none measured. Source: RFC 6298.
+    /// Smoothed round trip, µs. `None`: not measured. Source: RFC 6298.
     pub(super) fn srtt(&self) -> Option<u64> {
         Some(self.srtt).filter(|&srtt| srtt > 0)
     }
 
-    /// A transmission that left `rtt` ago has arrived.
+    /// A transmission sent `rtt` ago has arrived.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Duration) {
         let rtt = micros(rtt);
         self.is_over |= now.before(rtt) >= self.began;
@@ -159,7 +159,7 @@ impl Rounds {
         self.round.lost = self.round.lost.saturating_add(loss.timeouts).saturating_add(loss.fast);
     }
 
-    /// Counts what was acknowledged, and returns the round trip that this ends.
+    /// Counts acknowledged bytes. Returns the round trip that this ends, if any.
     pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<Round> {
         self.round.delivered = self.round.delivered.saturating_add(ack.bytes.into());
         if !self.is_over {
@@ -170,13 +170,13 @@ impl Rounds {
         Some(round)
     }
 
-    /// Begins a round trip here, and forgets the one under way.
+    /// Starts a new round trip, and drops the current one.
     pub(super) fn restart(&mut self, now: Time) {
         *self = Self { srtt: self.srtt, rttvar: self.rttvar, began: now, ..Self::NEW };
     }
 }
 
-/// µs, at least one and at most an hour, so that a few of them multiplied stay in range.
+/// In µs, between 1 µs and one hour, so that small multiples stay in range.
 pub(super) fn micros(duration: Duration) -> u64 {
     duration.clamp(Duration::from_micros(1), Duration::from_secs(3600)).as_micros().try_into().unwrap_or(1)
 }
@@ -187,7 +187,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It lies between the least of the longest and that of the shortest time.
+        /// It lies between the minimum of the longest and of the shortest possible time.
         #[test]
         fn it_is_the_least_of_a_window(steps in prop::collection::vec((0u64..40, 0u64..1000), 1..200)) {
             let (mut least, mut now, mut seen) = (WindowedMin::NEW, 0, Vec::new());

@@ -1,4 +1,4 @@
-//! Whether a transmission is lost. [`Rack::due`] decides and changes nothing.
+//! Decides whether a transmission is lost. [`Rack::due`] decides and changes nothing.
 
 use crate::kcp::observe::Cause;
 use crate::kcp::rtt::Rtt;
@@ -6,29 +6,30 @@ use crate::pace::Reordering;
 use crate::seq::Sn;
 use crate::time::Time;
 
-/// What is known of the transmissions that have arrived. Spans of time are in µs.
+/// What is known of the transmissions that have arrived. All times are in µs.
 ///
-/// Source: RFC 8985 (RACK-TLP), for the time of the newest that arrived and the allowance for
-/// reordering; RFC 9002 for the timeout.
+/// Source: RFC 8985 (RACK-TLP) for the time of the newest arrival and the allowance for reordering; RFC 9002 for the
+/// timeout.
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct Rack {
-    /// The newest transmission known to have arrived, and its round trip.
+    /// The newest transmission known to have arrived, with its round trip.
     newest: Option<(Sent, u64)>,
     /// When that became known.
     newest_at: Time,
-    /// When the path began to deliver again after a standstill, until one that left later has arrived.
+    /// When the path began to deliver again after a standstill. `Some` until a transmission that was sent after that
+    /// has arrived.
     pub(super) held: Option<Time>,
-    /// How much later than later ones a transmission may arrive.
+    /// How much later than later transmissions one may arrive.
     pub(super) reordering: Reordering,
-    /// When anything was last acknowledged, or began to wait for it.
+    /// When something was last acknowledged, or first sent after silence.
     progress: Time,
-    /// While nothing is acknowledged: when a few more leave to bring news.
+    /// While nothing is acknowledged: when to send the next few segments as probes.
     probe_at: Time,
-    /// The longest timeout; `None`: any.
+    /// The longest timeout. `None`: unlimited.
     pub(super) impatience: Option<u64>,
-    /// Whether no congestion window suffers from timeouts.
+    /// Whether there is no congestion window that timeouts would close.
     pub(super) is_open: bool,
-    /// Datagrams in a row that acknowledged nothing but resends.
+    /// Datagrams in a row that acknowledged only resends.
     unsure: u8,
     /// How long an acknowledgement may wait at the peer.
     pub(super) ack_delay: u64,
@@ -36,7 +37,7 @@ pub(in crate::kcp) struct Rack {
     token: Option<Time>,
 }
 
-/// A transmission: when it left, and of which segment it was. What leaves together leaves in order.
+/// A transmission: when it was sent, and which segment. Segments sent together are in order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Sent {
     pub(super) at: Time,
@@ -50,14 +51,14 @@ impl Sent {
 }
 
 impl Rack {
-    /// The token of what leaves at `now`: no two are alike.
+    /// The token for what is sent at `now`. Each is unique.
     pub(in crate::kcp) fn token(&mut self, now: Time) -> Time {
         let token = self.token.map_or(now, |last| now.max(last.after(1)));
         self.token = Some(token);
         token
     }
 
-    /// Transmissions take another path now: those that have arrived say nothing of it.
+    /// The path has changed: earlier arrivals say nothing about the new one.
     pub(super) fn path_changed(&mut self, now: Time) {
         *self = Self { token: self.token, ..Self::default() };
         self.progress(now);
@@ -68,8 +69,7 @@ impl Rack {
         self.token.is_some_and(|last| last.micros_since(now) > by)
     }
 
-    /// A transmission has arrived. `true`: it is the newest so far, and its round trip is worth
-    /// measuring.
+    /// A transmission has arrived. `true`: it is the newest so far, and its round trip should be measured.
     pub(super) fn arrived(&mut self, sent: Sent, now: Time, rtt: &Rtt) -> bool {
         let age = now.micros_since(sent.at);
         match self.newest {
@@ -86,8 +86,9 @@ impl Rack {
         self.is_of_path(sent, age, now, rtt)
     }
 
-    /// Whether the time that the newest transmission was under way, µs, is a round trip of the path. What comes late by a standstill is
-    /// none, nor is any that left before the end of it; the first that left after it tells whether the path is that long now.
+    /// Whether the age of the newest transmission, µs, is a round trip of the path. It is not if a standstill delayed
+    /// it, or if it was sent before the end of one. The first that was sent after it shows whether the path is that
+    /// long now.
     fn is_of_path(&mut self, sent: Sent, age: u64, now: Time, rtt: &Rtt) -> bool {
         let is_told = match self.held {
             Some(end) if sent.at < end => return false,
@@ -98,7 +99,7 @@ impl Rack {
         self.held.is_none()
     }
 
-    /// A datagram acknowledged nothing but resends, or something else.
+    /// A datagram acknowledged only resends, or something else.
     pub(super) fn unsure(&mut self, is_unsure: bool) {
         self.unsure = if is_unsure { self.unsure.saturating_add(1) } else { 0 };
     }
@@ -121,24 +122,25 @@ impl Rack {
         (self.timeout_at(sent, rtt) <= now).then_some(Cause::Timeout)
     }
 
-    /// When it will be, if nothing arrives before.
+    /// When it will count as lost, if nothing arrives before.
     pub(super) fn due_at(&self, sent: Sent, rtt: &Rtt) -> Time {
         let at = self.timeout_at(sent, rtt);
         self.overtaken_at(sent).map_or(at, |overtaken| overtaken.min(at))
     }
 
-    /// When the time of a transmission is out; after a standstill not while others still come that it held.
+    /// When a transmission times out. After a standstill, not while others that it held up still arrive.
     fn timeout_at(&self, sent: Sent, rtt: &Rtt) -> Time {
         let from = if self.held.is_some() { sent.at.max(self.newest_at) } else { sent.at };
         from.after(self.timeout(rtt)).max(self.probe_at)
     }
 
-    /// Whether nothing has been acknowledged for so long that the path may be down, or not yet known how it is after a standstill.
+    /// Whether nothing has been acknowledged for so long that the path may be down, or a standstill has just ended and
+    /// the path is unknown.
     pub(super) fn is_silent(&self, now: Time, rtt: &Rtt) -> bool {
         self.held.is_some() || 2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt)
     }
 
-    /// A few segments whose time was out have left, and the rest of those in flight waits for news of them.
+    /// A few timed-out segments were sent. The rest of those in flight wait for news of them.
     pub(super) fn tried(&mut self, now: Time, in_flight: u32, rtt: &Rtt) {
         let (timeout, silence) = (self.timeout(rtt), now.micros_since(self.progress));
         let wait = timeout.max(silence / PROBES).max(patience(timeout, silence, in_flight));
@@ -148,11 +150,12 @@ impl Rack {
     /// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
     pub(super) fn timeout(&self, rtt: &Rtt) -> u64 {
         if rtt.measured().is_none() {
-            return FIRST.max(u64::from(rtt.srtt) * 3 / 2); // what is only expected may be wrong
+            return FIRST.max(u64::from(rtt.srtt) * 3 / 2); // an assumed round trip may be wrong
         }
         let deviation = u64::from(rtt.rttvar) * DEVIATIONS;
         let margin = deviation.max(GRANULARITY).max(self.reordering.allowance) + self.ack_delay;
-        // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
+        // If every segment is sent twice, nothing measures how long the first takes. Source: P. Karn, C. Partridge
+        // 1987, in part.
         let unsure = if self.is_open { UNSURE } else { UNSURE_CWND };
         let back_off = u32::from(self.unsure / unsure).min(BACK_OFF_MAX);
         let timeout = u64::from(rtt.srtt) + margin;
@@ -160,47 +163,48 @@ impl Rack {
         self.impatience.map_or(timeout, |longest| timeout.min(longest))
     }
 
-    /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
+    /// When a transmission counts as overtaken by the newest arrival, if it was sent before that.
     fn overtaken_at(&self, sent: Sent) -> Option<Time> {
         let (_, newest_rtt) = self.newest.filter(|(newest, _)| sent.is_before(*newest))?;
         Some(sent.at.after(newest_rtt + self.reordering.allowance))
     }
 }
 
-/// Time between two tries, µs, with which so many segments are sent again no more often than by kcp-go, where each waits half a timeout
-/// longer each time: by the root of twice the timeout and the silence.
+/// Time between two probes, µs. Chosen so that these segments are resent no more often than by kcp-go, where each waits
+/// half a timeout longer each time: it depends on the root of twice the timeout and the silence.
 fn patience(timeout: u64, silence: u64, in_flight: u32) -> u64 {
     let waited = silence.saturating_sub(EAGER * timeout).min(PROBE_MAX * PROBES);
     (2 * timeout.max(TIMEOUT_KCP_GO) * waited).isqrt() / u64::from(in_flight.max(1))
 }
 
-/// Timeout before the first round trip is measured, µs; longer if one is expected that takes as long.
+/// Timeout before the first round trip is measured, µs. Longer if the assumed round trip needs that.
 const FIRST: u64 = 200_000;
-/// Least timeout, µs.
+/// Shortest timeout, µs.
 const TIMEOUT_MIN: u64 = 5000;
 /// Longest timeout, µs.
 const TIMEOUT_MAX: u64 = 60_000_000;
-/// Mean deviations of the round trip that the timeout lies above it.
+/// How many mean deviations of the round trip the timeout lies above it.
 const DEVIATIONS: u64 = 4;
-/// Least distance of the timeout from the round trip, µs.
+/// Smallest distance of the timeout from the round trip, µs.
 const GRANULARITY: u64 = 2000;
-/// Datagrams that acknowledge nothing but resends until the timeout doubles: as many losses in a row are rare. Fewer where a timeout closes
-/// the congestion window.
+/// Number of datagrams that acknowledge only resends after which the timeout doubles: that many losses in a row are
+/// rare. Fewer if a timeout closes the congestion window.
 const UNSURE: u8 = 8;
 const UNSURE_CWND: u8 = 2;
 /// Most doublings.
 const BACK_OFF_MAX: u32 = 6;
-/// By how much at most they make it longer, µs: the longest beat that KCPs have by default.
+/// Most time that doubling adds, µs: the longest flush interval that KCPs have by default.
 const BACK_OFF_BY: u64 = 100_000;
-/// How much more than all jitter is a standstill, µs. If less is the first round trip, and half of it its deviation, the timeout is 2 s.
+/// Delay beyond any jitter that counts as a standstill, µs. A first round trip below this, with half of it as its
+/// deviation, gives a timeout of 2 s at most.
 const STANDSTILL: u64 = 2_000_000 / 3;
 /// Half timeouts without an acknowledgement after which the path may be down.
 const SILENT: u64 = 5;
-/// While nothing is acknowledged, the time between two tries is at least this part of it.
+/// While nothing is acknowledged, two probes are at least this part of the silence apart.
 const PROBES: u64 = 32;
-/// Timeouts in a row for which tries are no further apart, however little is in flight.
+/// Timeouts in a row during which probes do not get rarer, however little is in flight.
 const EAGER: u64 = 4;
-/// The least timeout of kcp-go with `nodelay`, µs.
+/// Shortest timeout of kcp-go with `nodelay`, µs.
 const TIMEOUT_KCP_GO: u64 = 30_000;
-/// Longest time between two tries, µs.
+/// Longest time between two probes, µs.
 const PROBE_MAX: u64 = 60_000_000;

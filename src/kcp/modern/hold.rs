@@ -1,29 +1,31 @@
-//! How long the peer holds acknowledgements back, as they tell.
+//! Estimates how long the peer holds acknowledgements back.
 
 use crate::kcp::rtt::Rtt;
 use crate::time::Time;
 
-/// How much longer than its last transmission the first one had waited that a datagram acknowledges.
+/// For a datagram of acknowledgements: how much longer its first transmission waited than its last.
 ///
-/// Many KCPs acknowledge on a beat: one datagram acknowledges all that has come since the last beat, and kcp-go names only the newest of it, which
-/// has waited least. That one measures the round trip, so a timeout has to allow for this on top.
+/// Many KCPs acknowledge at intervals: one datagram acknowledges everything that arrived since the last one. kcp-go
+/// echoes only the newest, which waited least. That one measures the round trip, so the timeout must allow for this
+/// difference.
 ///
-/// A lost acknowledgement looks the same, so it counts only while most datagrams that acknowledge show it.
+/// A lost acknowledgement looks the same, so it counts only if most acknowledging datagrams show it.
 #[derive(Debug, Default)]
 pub(super) struct Hold {
-    /// Those of the last datagrams, the newest last, µs.
+    /// The differences of the last datagrams, the newest last, µs.
     spreads: [u32; DATAGRAMS],
-    /// How many of them there were; the first are still missing.
+    /// How many datagrams there were, up to the length of the list.
     seen: usize,
-    /// Whether most of them show a beat: the peer holds acknowledgements back. And the longest of them if so, µs.
+    /// Whether most of them show an interval, so the peer holds acknowledgements back. If so, the longest of them, µs.
     pub(super) is_there: bool,
     spread: u32,
-    /// When something was last lost for sure.
+    /// When something was last certainly lost.
     lost: Option<Time>,
 }
 
 impl Hold {
-    /// A datagram acknowledged transmissions, the first of which had waited so many µs longer than the last; or many that had waited as long.
+    /// A datagram acknowledged transmissions whose first waited this many µs longer than the last; `is_many`: it
+    /// acknowledged many that had waited equally long.
     #[inline]
     pub(super) fn saw(&mut self, now: Time, spread: u32, is_many: bool) {
         let spread = spread.max(is_many.into()).min(LONGEST);
@@ -34,14 +36,15 @@ impl Hold {
         }
     }
 
-    /// What a timeout has to allow for, µs; of many segments more until it is known, since all of them would leave again.
+    /// What a timeout must allow for, µs. More for many segments until it is known, because all of them would be
+    /// resent.
     pub(super) fn get(&self, of_many: bool) -> u64 {
         let least = if of_many && self.seen < FEW { UNKNOWN } else { 0 };
         self.spread.max(least).into()
     }
 
-    /// The longest timeout of what is sent one by one to such a peer once some of it gets lost, µs; `None`: any. To wait for the peer's beat then
-    /// costs more latency than some small resends cost bytes.
+    /// The longest timeout for sparse traffic to such a peer once something gets lost, µs. `None`: unlimited. Waiting
+    /// for the peer's interval would then cost more latency than a few small resends cost bytes.
     pub(super) fn impatience(&self, now: Time, rtt: &Rtt) -> Option<u64> {
         if self.spread == 0 || !self.is_lossy(now) {
             return None;
@@ -68,22 +71,23 @@ impl Hold {
         let known = sorted.get_mut(DATAGRAMS - self.seen..).unwrap_or_default();
         known.sort_unstable();
         self.is_there = known.get(known.len() / 4).is_some_and(|spread| *spread > 0);
-        // Where acknowledgements get lost, the longest tells of that.
+        // If acknowledgements get lost, the longest difference shows that instead.
         let counts = if self.is_lossy(now) { known.len() * 3 / 4 } else { known.len() - 1 };
         self.spread = known.get(counts).copied().filter(|_| self.is_there).unwrap_or(0);
     }
 }
 
-/// The longest that counts, µs: what waited longer has waited for the path.
+/// The longest difference that counts, µs: beyond that, the path was the cause.
 const LONGEST: u32 = 1_000_000;
-/// Datagrams that must have told before nothing is assumed, and what is assumed, µs: most KCPs have a beat of up to that.
+/// Number of datagrams after which nothing is assumed any more, and the assumption until then, µs: most KCPs have an
+/// interval of up to that.
 const FEW: usize = 4;
 const UNKNOWN: u32 = 40_000;
-/// Datagrams that are looked back on.
+/// Number of datagrams remembered.
 const DATAGRAMS: usize = 8;
-/// What is waited for beside a round trip and a quarter, µs.
+/// Time to wait beyond a round trip and a quarter, µs.
 const IMPATIENCE: u64 = 10_000;
-/// How often a segment leaves until the peer acknowledges, at most.
+/// Most sends of a segment until the peer acknowledges.
 const RESENDS: u64 = 3;
 /// How long a loss counts, µs.
 const LOSSY: u64 = 30_000_000;
@@ -92,7 +96,7 @@ const LOSSY: u64 = 30_000_000;
 mod tests {
     use super::*;
 
-    /// What a timeout allows for after datagrams that freed transmissions so many ms apart, ms.
+    /// What a timeout allows for after datagrams with these differences, all in ms.
     fn after(hold: &mut Hold, spreads: &[u32]) -> u64 {
         spreads.iter().for_each(|ms| hold.saw(Time::ZERO, ms * 1000, false));
         hold.get(false) / 1000

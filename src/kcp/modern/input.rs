@@ -10,8 +10,8 @@ use crate::wire::{Output, RawHeader};
 use std::time::Duration;
 
 impl<O: Output> Kcp<O> {
-    /// Takes the ACKs at the front of `datagram`, of which `first` is the first: each frees a segment, and says which of its transmissions
-    /// arrived.
+    /// Takes the ACKs at the front of `datagram`, starting with `first`. Each frees a segment and tells which of its
+    /// transmissions arrived.
     pub(in crate::kcp) fn apply_acks_by_time<'a>(
         &mut self,
         now: Time,
@@ -39,12 +39,12 @@ impl<O: Output> Kcp<O> {
         rest
     }
 
-    /// Learns from the token that the ACK of a segment in flight echoes.
+    /// Learns from the token echoed by the ACK of a segment in flight.
     fn transmission_arrived(&mut self, now: Time, head: RawHeader<'_>, flight: &Flight, acked: &mut Acked) {
         let earlier = flight.ts.since(head.ts());
         let age = now.token().since(head.ts());
         if earlier < 0 && (self.config.has_repairs() || self.receiver.rides) {
-            return; // of a copy, or rebuilt, perhaps long after the repair came: that measures nothing
+            return; // from a copy, or rebuilt long after the repair arrived: this measures nothing
         }
         if earlier < 0 || (earlier > 0 && flight.xmit == 1) || !(-AHEAD_MAX..=AGE_MAX).contains(&age) {
             count(&mut self.counters.rejected.ts_age);
@@ -53,7 +53,7 @@ impl<O: Output> Kcp<O> {
         let age = age.max(0).unsigned_abs();
         let ByTime { rack, hold, .. } = &mut self.work.get_or_insert_default().by_time;
         if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
-            // What a beat acknowledges together is one round trip, however much it is.
+            // Everything that one interval acknowledges is a single round trip, however much it is.
             if !hold.is_there || acked.sample.is_none() {
                 self.rtt.measure(age);
             }
@@ -62,7 +62,7 @@ impl<O: Output> Kcp<O> {
         acked.arrivals.named(head.ts(), age, flight);
     }
 
-    /// What follows from the segments of a datagram together.
+    /// Applies what follows from all segments of a datagram together.
     pub(in crate::kcp) fn after_acks_by_time(
         &mut self,
         now: Time,
@@ -85,7 +85,7 @@ impl<O: Output> Kcp<O> {
         {
             hold.saw(now, oldest.saturating_sub(age), named >= MANY);
         }
-        // Each resend hides when the transmission before it came.
+        // Each resend hides when the transmission before it arrived.
         rack.unsure(has_resend && !has_first && needless == 0);
         if needless > 0 {
             protection.excuse(needless);
@@ -99,7 +99,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// A datagram of segments has been taken, whose acknowledgements may ride.
+    /// A datagram of segments was accepted, whose acknowledgements may ride with a segment of ours.
     pub(in crate::kcp) fn took_segments(&mut self, now: Time) {
         if !self.config.is_at_once() || self.config.has_repairs() {
             return;
@@ -111,31 +111,30 @@ impl<O: Output> Kcp<O> {
     }
 }
 
-/// µs by which a token may lie ahead: flushes in the same µs have others. More, and the clock was set
-/// back.
+/// How far ahead a token may lie, µs: flushes in the same µs get different tokens. Beyond that, the clock was set back.
 const AHEAD_MAX: i32 = 1000;
-/// Oldest token that is believed, µs. Older, and more likely the clock jumped, or the process stopped.
+/// Oldest token accepted, µs. Beyond that, the clock probably jumped or the process was stopped.
 const AGE_MAX: i32 = 10_000_000;
 
-/// What a datagram has freed so far.
+/// What a datagram has acknowledged so far.
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct Arrivals {
-    /// What a transmission would have as its token that left now.
+    /// The token that a transmission sent now would have.
     now: Millis,
     /// Shortest round trip measured, µs.
     min_rtt: u32,
-    /// The newest transmission that an ACK names: its token, and how long ago it left, µs.
+    /// The newest transmission named by an ACK: its token and its age, µs.
     newest: Option<(Millis, u32)>,
-    /// ACKs that name one.
+    /// Number of ACKs that name one.
     named: u32,
-    /// How long ago the oldest transmission left that has arrived for sure, µs.
+    /// Age of the oldest transmission that has certainly arrived, µs.
     oldest: u32,
-    /// Segments that had arrived before they were sent again.
+    /// Number of segments that had arrived before they were resent.
     needless: u32,
-    /// Whether a transmission has arrived that tells how long it takes: the segment was sent only once, or the transmission
-    /// before left so long ago that it was lost.
+    /// Whether a transmission arrived that tells how long it took: its segment was sent only once, or the transmission
+    /// before was sent so long ago that it must be lost.
     has_first: bool,
-    /// Whether a resend has arrived, and perhaps the transmission before it as well.
+    /// Whether a resend arrived, and perhaps the transmission before it as well.
     has_resend: bool,
 }
 
@@ -144,7 +143,8 @@ impl Arrivals {
         Self { now: now.token(), min_rtt: min_rtt.unwrap_or(0), ..Self::default() }
     }
 
-    /// An ACK names the transmission with the token `ts`, which left `age` µs ago, of a segment that was last sent as `flight` says.
+    /// An ACK names the transmission with the token `ts`, sent `age` µs ago. `flight`: the last transmission of its
+    /// segment.
     pub(super) fn named(&mut self, ts: Millis, age: u32, flight: &Flight) {
         if self.newest.is_none_or(|(newest, _)| ts.since(newest) > 0) {
             self.newest = Some((ts, age));
@@ -161,7 +161,7 @@ impl Arrivals {
         }
     }
 
-    /// `una` has freed a segment that was last sent as `flight` says.
+    /// `una` has freed a segment whose last transmission was `flight`.
     #[inline]
     pub(in crate::kcp) fn freed(&mut self, flight: &Flight) {
         let mut age = self.age(flight.ts);
@@ -174,14 +174,14 @@ impl Arrivals {
         self.oldest = self.oldest.max(age);
     }
 
-    /// Whether a resend that left `age` µs ago as `ts` cannot be what has arrived: a round trip takes longer, or it left after the newest that
-    /// has. Where one datagram does not hold all ACKs, the next one may name it.
+    /// Whether what arrived cannot be the resend `ts`, sent `age` µs ago: a round trip takes longer, or it was sent
+    /// after the newest arrival. If the ACKs do not fit into one datagram, the next one may name it.
     fn is_needless(&self, ts: Millis, age: u32) -> bool {
         age < self.min_rtt - self.min_rtt / 8
             || (self.named < NAMED_MAX && self.newest.is_some_and(|(newest, _)| ts.since(newest) > 0))
     }
 
-    /// How long ago the transmission with the token `ts` left, µs; 0: the clock jumped.
+    /// Age of the transmission with the token `ts`, µs. 0: the clock jumped.
     #[inline]
     fn age(&self, ts: Millis) -> u32 {
         let age = self.now.since(ts);
@@ -189,9 +189,9 @@ impl Arrivals {
     }
 }
 
-/// For how long a peer may keep to itself that a transmission has arrived, the round trip included, µs.
+/// How long a peer may take to acknowledge a transmission, round trip included, µs.
 const BEAT_MAX: u32 = 300_000;
-/// ACKs in a datagram that an end which acknowledges at once seldom has.
+/// Number of ACKs in a datagram that is rare for a peer that acknowledges at once.
 const MANY: u32 = 4;
-/// ACKs in a datagram from which on there may be more than fit.
+/// Number of ACKs in a datagram from which on some may not have fit.
 const NAMED_MAX: u32 = 20;

@@ -1,8 +1,8 @@
-//! Recovery by time: what is lost follows from when it was sent and when later ones arrived, not
-//! from counting; the clock runs in µs, and what is due leaves at once.
+//! Modern recovery: loss is detected by timing, from when segments were sent and when later ones arrived, not by
+//! counting. The clock has a resolution of 1 µs, and what is due is sent at once.
 //!
-//! The wire stays KCP's. The `ts` of a PUSH is only ever echoed, so here it is a token: the µs at
-//! which it left, made unique, so that an ACK names the very transmission that arrived.
+//! The wire format stays KCP's. A peer only echoes the `ts` of a PUSH, so here it is a token: the time of sending in
+//! µs, made unique. An ACK thus names the transmission that arrived.
 
 mod detect;
 mod hold;

@@ -1,4 +1,4 @@
-//! What is in flight, protected ahead of its loss within a budget of bytes.
+//! Protects segments in flight before they are lost, within a budget of bytes.
 
 use super::waits::Gap;
 use crate::code::budget::{LossShare, WHOLE, is_queued, share};
@@ -12,32 +12,32 @@ use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::{Command, HEADER_LEN, Header, Output};
 
-/// Protects what is in flight: by repairs towards a peer that rebuilds, by copies towards any other.
+/// Protects what is in flight: with repairs if the peer rebuilds, otherwise with copies.
 ///
-/// New segments earn a share of their bytes, which follows the loss and ends at the knob `repairs`;
-/// protection spends it, unless the congestion controller holds segments back. Nothing is earned without
-/// loss, nor while round trips are so long that the path has a queue: then protection would lengthen that.
+/// New segments earn a share of their bytes, which follows the loss and ends at the setting `repairs`. Protection
+/// spends it, unless the congestion controller holds segments back. Nothing is earned without loss, or while long round
+/// trips show a queue on the path, which protection would only lengthen.
 #[derive(Debug)]
 pub(in crate::kcp) struct Protection {
     peer: Peer,
-    /// Transmissions that were resends.
+    /// The share of transmissions that were resends.
     resent: LossShare,
     protector: Protector,
-    /// The first new segments of the last two flushes, the later one first, to copy from; `None`: there was none.
+    /// The first new segment of each of the last two flushes, the later first, to copy from. `None`: there was none.
     flushes: [Option<Sn>; 2],
     pub(super) gap: Gap,
     pub(super) floor: Floor,
-    /// The first segment of those that pacing left without protection.
+    /// The first segment that pacing left unprotected.
     unprotected: Option<Sn>,
 }
 
-/// What its acknowledgements tell of the peer.
+/// What the peer's acknowledgements tell about it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Peer {
-    /// There was none yet.
+    /// Nothing was acknowledged yet.
     Unknown,
     Stock,
-    /// It rebuilds, and so much gets lost on the way to it, of 254.
+    /// It rebuilds, and reports this loss on the way to it, of 254.
     Rebuilds {
         loss: u8,
     },
@@ -58,27 +58,29 @@ impl Default for Protection {
 }
 
 impl Protection {
-    /// The peer marked its ACKs with `mark`: 0, or 1 and its loss of 254.
+    /// The peer marked its ACKs with `mark`: 0, or 1 plus its loss of 254.
     pub(super) fn hear(&mut self, mark: u8) {
         self.peer = mark.checked_sub(1).map_or(Peer::Stock, |loss| Peer::Rebuilds { loss });
     }
 
-    /// So many resends were needless: nothing was lost. Not where the peer rebuilds: what it has rebuilt looks as if it had arrived.
+    /// This many resends were needless, so nothing was lost. Ignored if the peer rebuilds: a rebuilt segment looks as
+    /// if it had arrived.
     pub(super) fn excuse(&mut self, resends: u32) {
         if self.peer == Peer::Stock {
             (0..resends).for_each(|_| self.resent.excuse());
         }
     }
 
-    /// How long the peer may let an acknowledgement wait, µs; where many get lost, until the next one. `None`: it does not say that it does.
+    /// How long the peer may hold an acknowledgement, µs; if many get lost, until the one after it. `None`: it does not
+    /// say that it holds any.
     pub(super) fn ack_delay(&self, rtt: &Rtt) -> Option<u64> {
         let Peer::Rebuilds { .. } = self.peer else { return None };
         let lost = if self.resent.get() > MANY_LOST { self.gap.average } else { 0 };
         Some(self.gap.wait().map_or(0, |wait| lost + wait * u64::from(self.gap.patience(rtt))))
     }
 
-    /// So many segments were sent again, and those from `first` on for the first time: protects what is in
-    /// flight as far as the budget goes. Returns how many repairs or copies left.
+    /// Protects what is in flight, as far as the budget allows, after `resent` resends and the new segments from
+    /// `first` on. Returns how many repairs or copies were sent.
     pub(super) fn send<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
@@ -99,7 +101,7 @@ impl Protection {
         let first = self.unprotected.take().unwrap_or(first);
         let is_held_back = Controller::holds_back(transmit.config, transmit.sender);
         if is_held_back || first == transmit.sender.nxt {
-            return 0; // what waits gains more from the room on the path
+            return 0; // waiting segments make better use of the room on the path
         }
         match self.peer {
             Peer::Unknown => 0,
@@ -113,9 +115,9 @@ impl Protection {
         }
     }
 
-    /// The segments from `first` on were just sent: sends small ones of the two flushes before that once more, unasked, as far as the budget
-    /// and the datagram go. Any KCP peer takes the copy that comes first. Returns how many. Source of the idea: G. Fiedler, "Reliable Ordered
-    /// Messages".
+    /// The segments from `first` on were just sent. Sends small segments of the two flushes before that again, as far
+    /// as the budget and the datagram allow. Any KCP peer accepts the copy that arrives first. Returns how many. Source
+    /// of the idea: G. Fiedler, "Reliable Ordered Messages".
     fn copy<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, first: Sn) -> u32 {
         let Transmit { header, packer, sender, congestion, .. } = transmit;
         let (una, mut end, mut sent) = (sender.una(), first, 0);
@@ -142,16 +144,16 @@ impl Protection {
         sent
     }
 
-    /// The segments from `first` on were just sent: sends repairs of what is in flight, as far as the
-    /// budget goes. Acknowledgements may wait for `patience` packets. Returns how many.
+    /// The segments from `first` on were just sent. Sends repairs of what is in flight, as far as the budget allows.
+    /// Acknowledgements may wait for `patience` packets. Returns how many.
     fn repair<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, first: Sn, patience: u8) -> u32 {
         let protector = &mut self.protector;
         if !protector.budget.affords(HEADER_LEN as u64 + u64::from(REPAIR_OVERHEAD)) {
-            return 0; // and nothing has to be looked for
+            return 0; // skips the search below
         }
         let nxt = transmit.sender.nxt;
         let new = nxt.0.wrapping_sub(first.0);
-        // A repair is of no use for what is lost together with it.
+        // A repair is useless if it is lost together with what it covers.
         let together = new.min(transmit.packer.segments);
         let before = draft(transmit, nxt.sub(together)).filter(|draft| transmit.packer.fits(draft.len));
         let rides = before.is_some();
@@ -189,13 +191,12 @@ impl Protection {
     }
 }
 
-/// The shortest round trip lately: over the last one to two times [`PERIOD`]. A path may change to a
-/// longer one for good.
+/// The shortest recent round trip, over the last one to two times [`PERIOD`]. The path may have become longer for good.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor {
-    /// When the present period began.
+    /// When the current period began.
     since: Time,
-    /// The shortest in it, and in the one before, µs; `u32::MAX`: none.
+    /// The shortest in the current period and in the one before, µs. `u32::MAX`: none.
     present: u32,
     before: u32,
 }
@@ -207,7 +208,7 @@ impl Default for Floor {
 }
 
 impl Floor {
-    /// A round trip of so many µs was measured.
+    /// A round trip of this many µs was measured.
     pub(super) fn sample(&mut self, now: Time, rtt: u32) {
         if now.micros_since(self.since) >= PERIOD || now < self.since {
             *self = Self { since: now, present: u32::MAX, before: self.present };
@@ -215,19 +216,19 @@ impl Floor {
         self.present = self.present.min(rtt);
     }
 
-    /// Whether a smoothed round trip, µs, is longer than jitter makes it, so that something may queue on the path.
+    /// Whether a smoothed round trip, µs, is longer than jitter explains, so there may be a queue on the path.
     pub(super) fn may_be_under_queue(self, srtt: u32) -> bool {
         let min = self.present.min(self.before);
         srtt.saturating_sub(min) > min / 8 + JITTER
     }
 
-    /// Whether a smoothed round trip, µs, is so much longer that something queues on the path.
+    /// Whether a smoothed round trip, µs, is so long that there must be a queue on the path.
     pub(super) fn is_under_queue(self, srtt: u32) -> bool {
         is_queued(srtt.into(), self.present.min(self.before).into())
     }
 }
 
-/// Bytes on the wire of the segments from `first` on, had each a datagram of its own.
+/// Bytes on the wire of the segments from `first` on, if each had a datagram of its own.
 fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
     let sender = &transmit.sender;
     let len = |offset| sender.ring.get(first.add(offset)).map_or(0, |segment| u64::from(segment.len));
@@ -235,8 +236,8 @@ fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
     (0..new).map(|offset| len(offset) + HEADER_LEN as u64 + IP_AND_UDP).sum()
 }
 
-/// A repair of the last segments in flight before `end`, of those behind a hole only if there is room to say so. `None`: there are none, or it
-/// is larger than a datagram.
+/// A repair of the last segments in flight before `end`. Covers segments behind a gap only if there is room to say so.
+/// `None`: there are none, or it is larger than a datagram.
 fn draft<O>(transmit: &Transmit<'_, '_, O>, end: Sn) -> Option<Draft> {
     let (sender, mtu) = (&*transmit.sender, transmit.config.mtu);
     let numbers = end.0.wrapping_sub(sender.una().0);
@@ -257,22 +258,22 @@ impl Source for Sender {
     }
 }
 
-/// How long the shortest is kept at least, µs: longer than most queues last.
+/// How long the shortest round trip is kept at least, µs: longer than most queues last.
 const PERIOD: u64 = 30_000_000;
 /// Part of a round trip that may be jitter, µs.
 const JITTER: u32 = 5_000;
-/// Repairs at once beside few segments.
+/// Most repairs at once for few segments.
 const FEW: u32 = 2;
-/// Repairs at once after a burst of segments.
+/// Most repairs at once after a burst of segments.
 const MANY: u32 = 16;
 /// Largest segment that is copied, bytes.
 const SMALL: u16 = 400;
-/// Loss that is assumed before anything is known, of 65,535.
+/// Loss assumed before anything is known, of 65,535.
 const ASSUMED: u32 = WHOLE / 100;
-/// Share of resends, of 65,535, above which a timeout gives the next acknowledgement time to come: the
-/// last one may be lost as well.
+/// Share of resends, of 65,535, above which a timeout also waits for the next acknowledgement: the last one may be lost
+/// as well.
 const MANY_LOST: u32 = WHOLE / 4;
-/// Segments that protect each other, and packets at once that count for the beat.
+/// Segments that protect each other, and packets at once that count for the interval.
 const BURST: u32 = 32;
 
 #[cfg(test)]
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn a_longer_round_trip_is_a_queue_until_it_has_lasted() {
         assert!(!Floor::default().is_under_queue(10_000_000), "nothing is known");
-        // One second of 10 ms is remembered for 30 s at least, and for less than 60.
+        // One second at 10 ms is remembered for at least 30 s and less than 60 s.
         for (short, last) in [(30, 89), (59, 89), (60, 119)] {
             let mut floor = Floor::default();
             let queued = (0..200).filter(|&second| {

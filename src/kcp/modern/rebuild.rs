@@ -1,4 +1,4 @@
-//! Repairs that come in: what is lost is rebuilt of them.
+//! Receives repairs and rebuilds lost segments from them.
 
 use super::waits::Waits;
 use crate::code::budget::LossShare;
@@ -12,22 +12,22 @@ use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Command, Header, Output, RawHeader};
 
-/// What rebuilding lost segments keeps.
+/// The state that rebuilds lost segments.
 #[derive(Debug)]
 pub(in crate::kcp) struct Rebuild {
     decoder: Decoder,
     loss: Loss,
-    /// A rebuilt segment, as it would have come.
+    /// A rebuilt segment, as it would have arrived.
     segment: Vec<u8>,
     pub(in crate::kcp) waits: Waits,
 }
 
-/// How much of what the peer sends gets lost.
+/// The share of the peer's segments that get lost.
 #[derive(Debug)]
 struct Loss {
-    /// The first number not judged yet.
+    /// The first number with an unknown outcome.
     next: Sn,
-    /// The number after the newest seen, and the time in that.
+    /// The number after the newest seen, and its timestamp.
     end: Sn,
     newest: Millis,
     share: LossShare,
@@ -42,17 +42,17 @@ impl Rebuild {
         Self { decoder, loss, segment: Vec::new(), waits: Waits::default() }
     }
 
-    /// Bytes of memory that it owns, used or not, but for repairs that wait.
+    /// Bytes of memory that it owns, used or not, without waiting repairs.
     pub(in crate::kcp) fn memory(&self) -> usize {
         size_of::<Self>() + self.decoder.memory() + self.segment.capacity()
     }
 
-    /// What ACKs say in `frg`: that repairs are understood, and the loss of 254.
+    /// The `frg` of our ACKs: it says that we understand repairs, and the loss of 254.
     pub(in crate::kcp) fn mark(&self) -> u8 {
         1 + self.loss.share.of_254().min(254)
     }
 
-    /// The ACKs that are owed leave, or the last one once more.
+    /// The ACKs that we owe are being sent, or the last one is repeated.
     pub(in crate::kcp) fn acknowledge(&mut self, now: Time, acks: &mut AckList) {
         if let Some(last) = acks.last() {
             self.waits.left(now, last, self.loss.share);
@@ -63,9 +63,9 @@ impl Rebuild {
 }
 
 impl Loss {
-    /// The segment `sn` came for the first time, sent at `ts`. Numbers are judged when three newer ones
-    /// have been seen; one that was sent after newer ones was lost before. One that comes later than that
-    /// counts as lost, too: a repair would have brought it sooner.
+    /// The segment `sn`, sent at `ts`, arrived for the first time. The outcome of a number is known once three newer
+    /// ones were seen. If it was sent after newer ones, it had been lost before. If it arrives later than that, it also
+    /// counts as lost: a repair would have been faster.
     fn saw(&mut self, sn: Sn, ts: Millis, mut has: impl FnMut(Sn) -> bool) {
         if !sn.is_before(self.end) {
             (self.end, self.newest) = (sn.add(1), ts);
@@ -80,7 +80,7 @@ impl Loss {
 }
 
 impl<O: Output> Kcp<O> {
-    /// Remembers the PUSHes in `taken`, which have been stored, and rebuilds what that makes possible.
+    /// Remembers the PUSH segments in `taken`, which are stored, and rebuilds what has become possible.
     pub(in crate::kcp) fn remember(&mut self, now: Time, taken: &[u8]) {
         let (nxt, rcv_mtu, rcv_wnd) = (self.receiver.nxt, self.config.rcv_mtu, self.config.rcv_wnd);
         let work = self.work.get_or_insert_default();
@@ -115,7 +115,7 @@ impl<O: Output> Kcp<O> {
         self.store_rebuilt();
     }
 
-    /// Stores what can be rebuilt, and owes the peer an ACK of it with the token of a repair.
+    /// Stores what can be rebuilt, and owes the peer an ACK for it with the token of a repair.
     fn store_rebuilt(&mut self) {
         let Self { work, receiver, counters, config, .. } = self;
         let Some(Work { rebuild: Some(rebuild), acks, .. }) = work.as_deref_mut() else { return };
@@ -150,7 +150,7 @@ impl<O: Output> Kcp<O> {
             loss.share.judge(true);
             waits.hurry();
             count(&mut counters.rebuilt);
-            // What `una` says need not be said, as long as anything is.
+            // No ACK is needed for what `una` covers, as long as some ACK is sent.
             if acks.len() == 0 || !lost.sn.is_before(receiver.nxt) {
                 acks.try_push(lost.sn, lost.ts, rcv_nxt, config.rcv_wnd);
             }
@@ -158,5 +158,5 @@ impl<O: Output> Kcp<O> {
     }
 }
 
-/// Segments that are remembered to rebuild others.
+/// Number of segments remembered to rebuild others.
 const REMEMBERED: u16 = 256;

@@ -1,4 +1,4 @@
-//! Sends again what is lost by time.
+//! Resends segments that modern recovery counts as lost.
 
 use super::hold::Hold;
 use super::protect::{Floor, Protection};
@@ -14,7 +14,7 @@ use crate::time::Time;
 use crate::wire::Output;
 use std::collections::VecDeque;
 
-/// What finding lost segments by time keeps.
+/// The state of loss detection by timing.
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct ByTime {
     pub(in crate::kcp) rack: Rack,
@@ -23,12 +23,12 @@ pub(in crate::kcp) struct ByTime {
     pub(super) hold: Hold,
     pub(super) undo: Undo,
     pub(in crate::kcp) spread: Spread,
-    /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs; `None`: nothing is agreed.
+    /// How long an acknowledgement may wait at the peer for a segment to ride with, µs. `None`: nothing is agreed.
     pub(in crate::kcp) peer_delay: Option<u64>,
 }
 
 impl ByTime {
-    /// When something may be lost, if nothing arrives before; `None`: nothing is in flight.
+    /// When something may be lost, if nothing arrives before. `None`: nothing is in flight.
     pub(in crate::kcp) fn due_at(&self, now: Time, rtt: &Rtt) -> Option<Time> {
         let oldest = self.flights.rows.front()?.first;
         if self.rack.was_set_back(now, SET_BACK) {
@@ -37,7 +37,7 @@ impl ByTime {
         Some(self.rack.due_at(oldest, rtt))
     }
 
-    /// What arrives from now on has come by another path.
+    /// From now on, everything arrives over another path.
     pub(in crate::kcp) fn path_changed(&mut self, now: Time) {
         self.rack.path_changed(now);
         self.protection.floor = Floor::default();
@@ -45,7 +45,7 @@ impl ByTime {
         self.undo = Undo::default();
     }
 
-    /// The clock was set back: all in flight counts as sent at `now`.
+    /// The clock was set back: everything in flight counts as sent at `now`.
     #[cold]
     fn start_again<O>(&mut self, transmit: &mut Transmit<'_, '_, O>, now: Time) {
         self.rack = Rack::default();
@@ -62,7 +62,7 @@ impl ByTime {
         self.flights.push(una, nxt, token);
     }
 
-    /// Sends again what is lost, what is new, and what protects both.
+    /// Sends lost segments, new segments, and what protects both.
     pub(in crate::kcp) fn flush<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
@@ -73,7 +73,7 @@ impl ByTime {
             self.start_again(transmit, now);
         }
         let is_few = transmit.sender.waiting() <= transmit.room();
-        // Not after that: what is lost by a shorter timeout would want another flush at once.
+        // Set before that, because what a shorter timeout declares lost would require another flush at once.
         self.rack.is_open = transmit.congestion.is_open(transmit.config);
         let told = self.protection.ack_delay(rtt).or(self.peer_delay);
         self.rack.ack_delay = told.unwrap_or(self.hold.get(!is_few));
@@ -83,7 +83,7 @@ impl ByTime {
         let mut resent = self.resend(transmit, token);
         if resent.segments() > 0 {
             self.undo.before_loss(transmit.congestion, transmit.sender.span());
-            transmit.tell_loss(resent); // first, since it may open the window
+            transmit.tell_loss(resent); // first, because it may open the window
         }
         transmit.most_sent = if resent.timeouts > 0 { self.rack.silence(now) } else { 0 };
         if transmit.sender.in_flight == 0 {
@@ -111,10 +111,10 @@ impl ByTime {
         self.spread.most(transmit.now, transmit.sender.waiting() > room, window, cycle)
     }
 
-    /// Sends again what is lost, the oldest transmission first, with the token `token`.
+    /// Resends lost segments, the oldest transmission first, with the token `token`.
     fn resend<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, token: Time) -> Resent {
         let (now, rtt) = (transmit.now, transmit.rtt);
-        // Where a queue overflows, copies are what it overflows with.
+        // Copies would only add to a queue that overflows.
         let may_double = !self.protection.floor.may_be_under_queue(rtt.srtt);
         let Self { rack, flights, hold, .. } = self;
         let mut resent = Resent::default();
@@ -126,7 +126,7 @@ impl ByTime {
                 break;
             };
             let is_silent = cause == Cause::Timeout && rack.is_silent(now, rtt);
-            // When the path may be down, the first is what the peer takes whatever else it has.
+            // If the path may be down, the oldest segment is the one that the peer certainly accepts.
             let sn = if is_silent { transmit.sender.una() } else { oldest.sn };
             let Some(segment) = transmit.sender.ring.get_mut(sn) else { break };
             segment.flight.resend_at = segment.flight.ts;
@@ -140,7 +140,7 @@ impl ByTime {
             flights.push(sn, sn.add(1), token);
             if cause == Cause::Overtaken {
                 if resent.fast == 0 {
-                    rack.reordering.found_lost(); // now, so that what this makes due leaves in this flush as well
+                    rack.reordering.found_lost(); // now, so that this flush also sends what becomes due by it
                     hold.lost(now);
                 }
                 resent.fast += 1;
@@ -155,9 +155,10 @@ impl ByTime {
     }
 }
 
-/// Whether a full window has waited for this segment for two round trips and will for another one if it is lost again: then it leaves
-/// twice. It has been lost twice, is in the older half of what is in flight, and more waits than the windows let. Only one that has a
-/// datagram of its own, and only where no congestion window takes losses for a path that is full.
+/// Whether a full window has waited for this segment for two round trips, and would wait another one if it is lost
+/// again. If so, it is sent twice. Conditions: it was lost twice, it is in the older half of what is in flight, and
+/// more segments wait than the windows allow. Only for a segment that fills a datagram, and only if no congestion
+/// window takes losses for a full path.
 fn blocks_a_full_window<O>(transmit: &Transmit<'_, '_, O>, sn: Sn, segment: &Outgoing) -> bool {
     let Transmit { sender, config, congestion, .. } = transmit;
     segment.flight.xmit > 2
@@ -167,16 +168,16 @@ fn blocks_a_full_window<O>(transmit: &Transmit<'_, '_, O>, sn: Sn, segment: &Out
         && sender.waiting() > transmit.room()
 }
 
-/// The transmissions that may still be under way, the oldest first. What leaves together with
-/// numbers in a row is one entry, so there are as many as flushes and resends.
+/// The transmissions that may still be on their way, the oldest first. Consecutive segments sent together are one
+/// entry, so there are as many entries as flushes and resends.
 ///
-/// What has been acknowledged, or sent again since, is noticed when its turn comes.
+/// Entries that were acknowledged or resent in the meantime are skipped when their turn comes.
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct Flights {
     rows: VecDeque<Row>,
 }
 
-/// Segments that left together.
+/// Segments that were sent together.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     first: Sent,
@@ -193,7 +194,7 @@ impl Flights {
         self.rows.clear();
     }
 
-    /// The segments from `first` up to `end` left at `sent`, later than all before.
+    /// The segments from `first` up to `end` were sent at `sent`, later than all before.
     fn push(&mut self, first: Sn, end: Sn, sent: Time) {
         match self.rows.back_mut() {
             Some(last) if last.first.at == sent && last.end == first => last.end = end,
@@ -201,8 +202,7 @@ impl Flights {
         }
     }
 
-    /// The oldest transmission that is under way still: whose segment is in flight, from `una` on, and
-    /// was not sent again since.
+    /// The oldest transmission still on its way: its segment is in flight, from `una` on, and was not resent since.
     fn front(&mut self, ring: &Ring<Outgoing>, una: Sn) -> Option<Sent> {
         loop {
             let row = self.rows.front_mut()?;
@@ -218,9 +218,9 @@ impl Flights {
     }
 }
 
-/// A clock that was set back this far, µs, wakes for that; a flush sees half of it, so that its own token
-/// does not make the difference.
+/// How far the clock must have been set back to wake up for it, µs. A flush reacts to half of that, so that its own
+/// token makes no difference.
 const SET_BACK: u64 = 1_000_000;
-/// Segments whose time is out that leave together. When nothing of many is acknowledged, it is more
-/// likely the path or the acknowledgements than all of them: a few bring news of the rest.
+/// Timed-out segments that are sent together. If many are in flight and none is acknowledged, the path or the
+/// acknowledgements are a likelier cause than the loss of all: a few bring news of the rest.
 const TRIES: u32 = 10;

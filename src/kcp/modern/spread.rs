@@ -1,26 +1,27 @@
-//! Spreads new segments over the round trip where the window limits them.
+//! Spreads new segments over the round trip if the window is the limit.
 
 use crate::time::Time;
 
-/// When new segments leave of a sender whose window is full: not all at once when acknowledgements make room, which overruns the peer's socket
-/// and queues on the way. Whoever sends less than a window a round trip is never held up.
+/// Paces the new segments of a sender whose window is full. Acknowledgements make room in bursts; filling it at once
+/// would overrun the peer's socket and queues on the way. Senders of less than a window per round trip are never
+/// delayed.
 ///
 /// Source: A. Aggarwal, S. Savage, T. Anderson, "Understanding the Performance of TCP Pacing", 2000; RFC 9002 (7.7).
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct Spread {
-    /// The window was full less than two round trips before that.
+    /// The window was full less than two round trips before this time.
     until: Time,
-    /// When the next segment would leave if all left one by one.
+    /// When the next segment is sent if segments are sent one by one.
     next: Time,
-    /// Time between two segments, µs; 0: they leave at once.
+    /// Time between two segments, µs. 0: they are sent at once.
     gap: u64,
     /// Time between two wake-ups, µs.
     pause: u64,
 }
 
 impl Spread {
-    /// How many segments may leave now, where `window` may be in flight and acknowledgements take `cycle` µs, 0: not measured yet. `is_full`:
-    /// more wait than there is room for.
+    /// How many segments may be sent now. `window` may be in flight, and acknowledgements take `cycle` µs (0: not
+    /// measured yet). `is_full`: more segments wait than there is room for.
     pub(super) fn most(&mut self, now: Time, is_full: bool, window: u32, cycle: u64) -> u32 {
         let is_on = now < self.until && cycle > 0;
         if is_full {
@@ -45,11 +46,12 @@ impl Spread {
     }
 }
 
-/// What leaves at once after a pause, segments: about as many datagrams as the socket of a peer holds that has set no size for its buffer.
+/// Segments sent at once after a pause: about as many datagrams as fit into a peer's socket with the default buffer
+/// size.
 const BURST: u64 = 96;
-/// How much faster than a window a round trip they leave, percent: what is slower never fills the window.
+/// How much faster than one window per round trip they are sent, percent. A slower rate would never fill the window.
 const GAIN: u64 = 150;
-/// Segments that are worth waking for, where they come in less than a sixteenth of a round trip.
+/// Number of segments worth a wake-up if they are due within a sixteenth of a round trip.
 const QUANTUM: u64 = 8;
 
 #[cfg(test)]
@@ -58,7 +60,7 @@ mod tests {
 
     const CYCLE: u64 = 20_000;
 
-    /// When each of `segments` left of a sender that has more than enough, with a window of 512.
+    /// When each of `segments` is sent, by a sender that always has more, with a window of 512.
     fn times(spread: &mut Spread, mut now: Time, segments: u32) -> Vec<Time> {
         let mut times = Vec::new();
         while times.len() < segments as usize {

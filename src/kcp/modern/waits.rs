@@ -1,23 +1,23 @@
-//! When the acknowledgements leave that are owed: later, where they can ride with something else.
+//! Decides when to send the acknowledgements that we owe: later, if they can ride with other data.
 
 use crate::code::budget::{LossShare, WHOLE};
 use crate::kcp::rtt::Rtt;
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
 
-/// Acknowledgements that are owed, and the segments that they are owed for.
+/// Acknowledgements that we owe, and the segments that they acknowledge.
 #[derive(Debug, Default)]
 struct Owed {
-    /// The beat of those segments.
+    /// The interval between those segments.
     gap: Gap,
     /// Until when the acknowledgements wait.
     until: Time,
-    /// Segments held out of turn, and duplicates so far, as of the last datagram.
+    /// Segments held out of order and duplicates so far, as of the last datagram.
     trouble: (u32, u32),
 }
 
 impl Owed {
-    /// A datagram of segments has been taken. Returns whether it came in its turn and brought nothing twice.
+    /// A datagram of segments was accepted. Returns whether it was in order and brought no duplicates.
     fn took(&mut self, now: Time, trouble: (u32, u32)) -> bool {
         self.gap.packet(now);
         let before = std::mem::replace(&mut self.trouble, trouble);
@@ -25,22 +25,21 @@ impl Owed {
     }
 }
 
-/// `at` or `now`, whichever is later; `now` if `at` is further ahead than `longest` µs: the clock was set back.
+/// `at` or `now`, whichever is later. `now` if `at` is more than `longest` µs ahead: then the clock was set back.
 fn due_at(at: Time, now: Time, longest: u64) -> Time {
     if at > now.after(longest) { now } else { at.max(now) }
 }
 
-/// When the acknowledgements of an end with repairs leave: later, where the next one says as much, and twice, where the loss of one would
-/// cost a resend.
+/// When an end with repairs sends its acknowledgements: later, if the next one says as much; and twice, if the loss of
+/// one would cost a resend.
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct Waits {
     owed: Owed,
-    /// For how many packets the peer lets them wait; `None`: it has sent no repair, and does not know
-    /// that they may.
+    /// For how many packets the peer lets them wait. `None`: it has sent no repair, and does not expect them to wait.
     patience: Option<u8>,
-    /// The one that is told again, and when.
+    /// The acknowledgement to repeat, and when.
     again: Option<(Time, Sn, Millis)>,
-    /// Average payload of a segment, bytes.
+    /// Mean payload of a segment, bytes.
     size: u32,
 }
 
@@ -54,9 +53,9 @@ impl Waits {
         self.size = (7 * self.size + len.min(u16::MAX.into())) / 8;
     }
 
-    /// A datagram of segments has been taken, after which so many acknowledgements are owed, so many
-    /// segments are held out of turn, and so many were duplicates so far. If all is in turn, they wait for
-    /// the next datagrams, or for one of our own, which leaves within `ride` µs.
+    /// A datagram of segments was accepted. Now `owed` acknowledgements are due; `trouble`: segments held out of order,
+    /// and duplicates so far. If all is in order, they wait for the next datagrams, or for one of our own, which will
+    /// be sent within `ride` µs.
     pub(super) fn took(&mut self, now: Time, owed: usize, trouble: (u32, u32), ride: u64) {
         let is_calm = self.owed.took(now, trouble);
         let patience = self.patience.unwrap_or(0);
@@ -72,15 +71,14 @@ impl Waits {
         self.owed.until = Time::ZERO;
     }
 
-    /// When those that are `owed` leave, or the last one is told again; at `now` if the clock was set back.
+    /// When the `owed` acknowledgements are sent, or the last one is repeated. `now` if the clock was set back.
     pub(in crate::kcp) fn due_at(&self, now: Time, owed: usize) -> Option<Time> {
         let at = if owed > 0 { self.owed.until } else { self.again?.0 };
         Some(due_at(at, now, WAIT_LONGEST))
     }
 
-    /// Those that were owed leave, `last` as the last of them. It is told again soon where that costs
-    /// less than the resend of what it acknowledges, as often as acknowledgements get lost: as often as
-    /// segments are assumed to.
+    /// The acknowledgements were sent, with `last` as the last of them. It is repeated soon if that costs less than
+    /// resending what it acknowledges. Acknowledgements are assumed to get lost as often as segments.
     pub(super) fn left(&mut self, now: Time, last: (Sn, Millis), loss: LossShare) {
         self.owed.until = Time::ZERO;
         let resend = u64::from(loss.get()) * u64::from(self.size + SEGMENT) / u64::from(WHOLE);
@@ -88,7 +86,7 @@ impl Waits {
         self.again = pays.then_some((now.after(AGAIN_AFTER), last.0, last.1));
     }
 
-    /// The acknowledgement that is told again at `now`.
+    /// The acknowledgement to repeat at `now`.
     pub(super) fn pop_again(&mut self, now: Time) -> Option<(Sn, Millis)> {
         let is_due = self.due_at(now, 0)? <= now;
         let (_, sn, ts) = self.again.take_if(|_| is_due)?;
@@ -96,23 +94,23 @@ impl Waits {
     }
 }
 
-/// Acknowledgements that ride with the next segment of our own, where both ends know that they may, as the two ends of a session do: the
-/// beat of both directions, and for how long nothing has been lost in either.
+/// Acknowledgements that ride with the next segment of ours. Only if both ends know that they may, as in sessions.
+/// Tracks the interval between packets in both directions, and for how long nothing has been lost in either.
 ///
-/// Two ends that each say something 30 times a second send 60 datagrams if each acknowledges at once, and 30 if the acknowledgement
-/// waits for what is said next anyway. What that costs is paid when something is lost, which is noticed later by as much. So it is done
-/// while nothing is: after a loss acknowledgements leave at once for a while, and round trips are what they are.
+/// Two ends that each send 30 times a second need 60 datagrams if each acknowledges at once, and 30 if the
+/// acknowledgement waits for the next message. The price is that a loss is noticed that much later. So acknowledgements
+/// wait only while nothing gets lost; after a loss they are sent at once for a while.
 #[derive(Debug)]
 pub(in crate::kcp) struct Ride {
     sends: Gap,
     owed: Owed,
-    /// Datagrams of segments in a row that came in turn, and that left while nothing had to be sent again.
+    /// Datagrams of segments in a row that arrived in order, or were sent while nothing had to be resent.
     calm_in: u16,
     calm_out: u16,
 }
 
 impl Default for Ride {
-    /// What nothing is known of counts as nearly calm.
+    /// The unknown counts as nearly calm.
     fn default() -> Self {
         let nearly = CALM - FIRST;
         Self { sends: Gap::default(), owed: Owed::default(), calm_in: nearly, calm_out: nearly }
@@ -120,8 +118,8 @@ impl Default for Ride {
 }
 
 impl Ride {
-    /// A datagram of segments has been taken, after which so many acknowledgements are owed, so many segments are held out of turn, and so
-    /// many were duplicates so far.
+    /// A datagram of segments was accepted. Now `owed` acknowledgements are due; `trouble`: segments held out of order,
+    /// and duplicates so far.
     pub(in crate::kcp) fn took(&mut self, now: Time, owed: usize, trouble: (u32, u32)) {
         let is_calm = self.owed.took(now, trouble);
         self.calm_in = if is_calm { self.calm_in.saturating_add(1) } else { 0 };
@@ -133,7 +131,7 @@ impl Ride {
         }
     }
 
-    /// A flush has sent segments for the first time, or again, or neither.
+    /// A flush has sent new segments, resends, both or neither.
     pub(in crate::kcp) fn sent(&mut self, now: Time, has_new: bool, has_resent: bool) {
         if has_new {
             self.sends.packet(now);
@@ -145,22 +143,22 @@ impl Ride {
         self.owed.until = Time::ZERO;
     }
 
-    /// When those that are owed leave; at `now` if the clock was set back.
+    /// When the acknowledgements are sent. `now` if the clock was set back.
     pub(in crate::kcp) fn due_at(&self, now: Time) -> Time {
         due_at(self.owed.until, now, 2 * LONGEST)
     }
 
-    /// How long the peer may let an acknowledgement wait, µs.
+    /// How long the peer may hold an acknowledgement, µs.
     pub(in crate::kcp) fn peer_delay(&self) -> u64 {
         if self.calm_out < CALM - EARLIER { 0 } else { self.owed.gap.wait_long().unwrap_or(0) }
     }
 }
 
-/// The time between packets that come, or go, one after another.
+/// The time between consecutive packets in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gap {
     last: Option<Time>,
-    /// Average, µs; 0: not known.
+    /// Mean, µs; 0: unknown.
     pub(super) average: u64,
 }
 
@@ -171,65 +169,64 @@ impl Gap {
         self.last = Some(now);
     }
 
-    /// How long it takes, µs, until the next packet has surely come, if not lost; `None`: too long to wait.
+    /// Time until the next packet has certainly arrived unless it was lost, µs. `None`: too long to wait.
     pub(super) fn wait(self) -> Option<u64> {
         let gap = self.average.max(WAIT_MIN);
         (gap <= WAIT_MAX).then_some(gap + gap / 4)
     }
 
-    /// The same where longer gaps are waited for, by a smaller margin: what is waited for here is our own beat.
+    /// The same for longer gaps, with a smaller margin, since it waits for our own packets.
     fn wait_long(self) -> Option<u64> {
         (1..=LONGEST).contains(&self.average).then_some(self.average + (self.average / 8).max(SLACK))
     }
 
-    /// How long it takes from `now` on, µs, until the next packet has surely gone, if an acknowledgement may
-    /// wait that long at this round trip; else 0.
+    /// Time from `now` until our next packet has certainly been sent, µs, if an acknowledgement may wait that long at
+    /// this round trip. Otherwise 0.
     pub(super) fn ride(self, now: Time, rtt: &Rtt) -> u64 {
         let Some((wait, last)) = self.wait().zip(self.last) else { return 0 };
         let rest = wait.saturating_sub(now.micros_since(last));
         if rest < patience(rtt) { rest } else { 0 }
     }
 
-    /// For how many packets of this beat an acknowledgement may wait at this round trip.
+    /// For how many packets an acknowledgement may wait at this interval and round trip.
     pub(super) fn patience(self, rtt: &Rtt) -> u8 {
         let gaps = self.wait().map_or(0, |_| patience(rtt) / self.average.max(WAIT_MIN));
         u8::try_from(gaps).map_or(PATIENCE_MAX, |gaps| gaps.min(PATIENCE_MAX))
     }
 }
 
-/// How long an acknowledgement may wait at all, µs: about half a round trip. Longer, and what the wait
-/// costs when something is lost outweighs what it saves.
+/// How long an acknowledgement may wait at all, µs: about half a round trip. Beyond that, a loss costs more than the
+/// wait saves.
 fn patience(rtt: &Rtt) -> u64 {
     u64::from(rtt.srtt) * 11 / 20
 }
 
-/// Bytes that resending a segment costs beside its payload: headers, IP and UDP, and its acknowledgement.
+/// Bytes that resending a segment costs besides its payload: headers, IP and UDP, and its acknowledgement.
 const SEGMENT: u32 = 104;
-/// Bytes that telling again costs: the datagram, and half as much because it may be needless.
+/// Bytes that a repetition costs: the datagram, and half as much because it may be needless.
 const AGAIN: u64 = 80;
-/// After what time an acknowledgement is told again, µs: late enough to be lost by itself.
+/// Delay before an acknowledgement is repeated, µs: enough that both are not lost together.
 const AGAIN_AFTER: u64 = 2000;
-/// Average gap between packets, µs, from which the next one comes too late to make up for a lost
-/// acknowledgement.
+/// Mean gap between packets from which on the next packet comes too late to make up for a lost acknowledgement, µs.
 const ALONE: u64 = 12_000;
-/// Datagrams of segments without trouble after which acknowledgements wait: with more than one lost of a few hundred, it costs more than it
-/// saves.
+/// Datagrams of segments without trouble after which acknowledgements wait. At a loss above one in a few hundred,
+/// waiting costs more than it saves.
 const CALM: u16 = 256;
-/// The same where there has been no trouble yet.
+/// The same if there has been no trouble yet.
 const FIRST: u16 = 32;
-/// So many before that, the sender expects it: more than are under way.
+/// The sender expects the wait this many datagrams earlier: more than are on their way.
 const EARLIER: u16 = 32;
-/// Acknowledgements that wait at most.
+/// Most acknowledgements that wait.
 const OWED_MAX: usize = 2;
-/// Longest gap between two segments of our own that is waited for, µs: 25 a second.
+/// Longest gap between two segments of ours that is waited for, µs: 25 a second.
 const LONGEST: u64 = 40_000;
-/// Packets that an acknowledgement waits for at most.
+/// Most packets that an acknowledgement waits for.
 const PATIENCE_MAX: u8 = 2;
 /// Longest time that an acknowledgement waits, µs.
 const WAIT_LONGEST: u64 = PATIENCE_MAX as u64 * (WAIT_MAX + WAIT_MAX / 4);
 /// Longest gap that counts, µs.
 const GAP_MAX: u64 = 50_000;
-/// Least margin, µs: who answers in no time is as late as its scheduler now and then.
+/// Smallest margin, µs: even a peer that answers at once is sometimes late by its scheduler.
 const SLACK: u64 = 1000;
 /// Shortest gap that is waited for, µs.
 const WAIT_MIN: u64 = 2000;
@@ -247,7 +244,7 @@ mod tests {
         let at = Time::from_millis;
         (1..10).for_each(|packet| waits.took(at(10 * packet), 1, (0, 0), 0));
         assert!(waits.due_at(at(80), 1) > Some(at(100)));
-        // It rides with a segment, and then two come together.
+        // It rides with a segment, and then two arrive together.
         waits.left(at(91), (Sn(9), Millis(0)), LossShare::assumed(0));
         waits.took(at(92), 2, (0, 0), 0);
         assert!(waits.due_at(at(92), 2) <= Some(at(92)));
@@ -288,7 +285,7 @@ mod tests {
 
     const GAP: u64 = 33_000;
 
-    /// An end that has sent and heard so many segments at 30 Hz, the peer's 10 ms after its own.
+    /// An end that has sent and received this many segments at 30 Hz, the peer's 10 ms after its own.
     fn beat(count: u64) -> (Ride, Time) {
         let mut ride = Ride::default();
         for index in 0..count {

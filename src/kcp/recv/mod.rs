@@ -1,4 +1,4 @@
-//! The receiving half: segments in, in any order, messages out.
+//! The receiving half: takes segments in any order and returns messages in order.
 
 mod read;
 mod room;
@@ -12,11 +12,11 @@ use bytes::Bytes;
 use room::Room;
 use std::num::NonZeroU32;
 
-/// Segments from the oldest unread one to the newest that arrived: up to `nxt` they are there
-/// without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
+/// The segments from the oldest unread one to the newest that arrived. Up to `nxt` there is no gap (KCP's `rcv_queue`);
+/// from there on some are missing (`rcv_buf`).
 ///
-/// They lie in a log as they came, each with its header. One that came in its turn is at the front
-/// of the log when its turn to be read has come; where the others are says the index.
+/// They are stored in a log in the order of arrival, each with its header. A segment that arrived in order is at the
+/// front of the log when it is read. The index locates the others.
 #[derive(Debug)]
 pub(super) struct Receiver {
     /// Starts at the oldest unread segment.
@@ -26,26 +26,25 @@ pub(super) struct Receiver {
     /// Segments held from `nxt` on.
     pub(super) parked: u32,
     log: ByteRing,
-    /// Segments that have been read and are still in the log, because one that arrived before them
-    /// has not.
+    /// Segments that have been read but are still in the log, behind an older one that has not been read.
     read_early: u32,
     /// `frg` of the segment before `nxt`.
     last_frg: u8,
-    /// The queue has been full since the last read: segments may be left parked for that.
+    /// The queue was full since the last read, so complete segments may still be parked.
     was_full: bool,
-    /// Whether the peer's window has been heard; until then it counts as the least that ikcp.c has.
+    /// Whether the peer's window is known. Until then the smallest window of ikcp.c is assumed.
     pub(super) hears_wnd: bool,
     /// Whether the peer knows that acknowledgements may wait for a segment of ours.
     pub(super) rides: bool,
     rare: Option<Box<Rare>>,
 }
 
-/// What few receivers have.
+/// What few receivers need.
 #[derive(Debug)]
 struct Rare {
-    /// Payloads that are part of a datagram's buffer.
+    /// Payloads that share a datagram's buffer.
     shared: Ring<Bytes>,
-    /// A limit to the bytes held; `None`: that of the window.
+    /// A limit on the bytes held. `None`: only the window limits them.
     room: Option<Room>,
 }
 
@@ -53,18 +52,18 @@ struct Rare {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Row {
     pub(super) count: usize,
-    /// With their headers.
+    /// Their bytes, headers included.
     pub(super) bytes: usize,
 }
 
-/// What became of a segment.
+/// What happened to a segment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stored {
     New,
     Duplicate,
-    /// It lies beyond the window, or no room is left.
+    /// Beyond the window, or no room is left.
     Beyond,
-    /// Its `frg` does not go on from its neighbour's: no honest peer sends that.
+    /// Its `frg` does not continue that of its neighbour. No honest peer sends that.
     BrokenChain,
 }
 
@@ -85,13 +84,13 @@ impl Receiver {
         }
     }
 
-    /// Segments that can be read, whole messages or not.
+    /// Segments that can be read, of complete messages or not.
     #[inline]
     pub(super) fn queued(&self) -> u32 {
         self.nxt.0.wrapping_sub(self.index.start().0)
     }
 
-    /// Segments that there is room for. Source: ikcp.c `ikcp_wnd_unused`.
+    /// Number of segments that there is room for. Source: ikcp.c `ikcp_wnd_unused`.
     #[inline]
     pub(super) fn window(&self, rcv_wnd: u16) -> u16 {
         let left = rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX));
@@ -102,7 +101,7 @@ impl Receiver {
         sn.is_before(self.nxt) || self.index.get(sn).is_some()
     }
 
-    /// Stores a segment that is the next, a message of its own, and has room. `false`: it is not.
+    /// Stores a segment that is next in order, is a whole message and has room. `false`: it is not such a segment.
     #[inline]
     pub(super) fn store_next(&mut self, head: RawHeader<'_>, segment: &[u8], rcv_wnd: u16) -> bool {
         let in_turn = head.sn() == self.nxt && self.parked == 0;
@@ -122,10 +121,9 @@ impl Receiver {
         true
     }
 
-    /// Stores the row of segments at the front of `datagram`, at most `most` of them: new ones that
-    /// are messages of their own, each the next after the one before, alike but for their times,
-    /// which `each` gets with the numbers. The row is empty where the first segment does not start
-    /// one; [`store`](Self::store) says what is with that.
+    /// Stores the row of segments at the front of `datagram`, at most `most` of them. A row consists of new,
+    /// consecutive segments that are whole messages and differ only in their times; `each` gets numbers and times. The
+    /// row is empty if the first segment does not start one; then call [`store`](Self::store).
     #[inline]
     pub(super) fn store_row(
         &mut self,
@@ -177,11 +175,10 @@ impl Receiver {
         Row { count, bytes }
     }
 
-    /// Stores a segment, and queues what is complete up to it. Source: ikcp.c `ikcp_input`,
-    /// `ikcp_parse_data`.
+    /// Stores a segment, and queues what it completes. Source: ikcp.c `ikcp_input`, `ikcp_parse_data`.
     ///
-    /// `backing` is the buffer that `data` is part of, where it can be kept: it is, instead of a
-    /// copy, when `data` makes up much of it.
+    /// `backing` is the buffer that holds `data`, if it can be shared. It is shared instead of copied if `data` makes
+    /// up much of it.
     #[inline(never)]
     pub(super) fn store(&mut self, segment: &[u8], backing: Option<&Bytes>, rcv_wnd: u16) -> Stored {
         let Some((head, data)) = RawHeader::split(segment) else {
@@ -216,8 +213,7 @@ impl Receiver {
         Stored::New
     }
 
-    /// Queues what has become complete, up to the window. Source: ikcp.c `ikcp_parse_data`,
-    /// `ikcp_recv`.
+    /// Queues what has become complete, up to the window. Source: ikcp.c `ikcp_parse_data`, `ikcp_recv`.
     pub(super) fn deliver(&mut self, rcv_wnd: u16) {
         let before = self.nxt;
         let end = self.index.start().add(rcv_wnd.into());
@@ -231,7 +227,7 @@ impl Receiver {
         self.was_full = !self.nxt.is_before(end) || self.room_for_full() == 0;
     }
 
-    /// Bytes of memory that are held, used or not; without what is part of the datagrams' buffers.
+    /// Bytes of memory held, used or not, without shared datagram buffers.
     pub(super) fn memory(&self) -> usize {
         self.index.memory() + self.log.memory()
     }
@@ -240,7 +236,7 @@ impl Receiver {
         self.was_full |= self.queued() >= rcv_wnd.into();
     }
 
-    /// Gives the memory back when nothing is held.
+    /// Frees the memory if nothing is held.
     pub(super) fn shrink(&mut self) {
         self.index.shrink();
         self.log.shrink();
@@ -252,22 +248,22 @@ impl Receiver {
         }
     }
 
-    /// Within a message `frg` falls by one from segment to segment. Checked against the neighbours
-    /// that are there, it holds for all that are.
+    /// Within a message, `frg` falls by one from segment to segment. Checking against the neighbours that are present
+    /// is enough for all segments that are.
     fn continues_chain(&self, sn: Sn, frg: u8) -> bool {
         let before = self.frg_before(sn);
         (before == 0 || frg == before - 1)
             && (frg == 0 || self.frg_of(sn.add(1)).is_none_or(|after| after == frg - 1))
     }
 
-    /// `frg` of the segment before `sn`, which is not before `nxt`; 0 if that has not arrived. The
-    /// one before `nxt` may have been read.
+    /// `frg` of the segment before `sn`, which is not before `nxt`; 0 if that has not arrived. The segment before `nxt`
+    /// may have been read.
     #[inline]
     fn frg_before(&self, sn: Sn) -> u8 {
         if sn == self.nxt { self.last_frg } else { self.frg_of(sn.sub(1)).unwrap_or(0) }
     }
 
-    /// `frg` of a segment of the index.
+    /// `frg` of a segment in the index.
     #[inline]
     fn frg_of(&self, sn: Sn) -> Option<u8> {
         Some(match self.index.get(sn)?.find() {
@@ -308,14 +304,14 @@ impl Receiver {
     }
 }
 
-/// Where a segment is that arrived. An `Option` of it has four bytes as well.
+/// Location of a received segment. An `Option` of it also takes four bytes.
 #[derive(Clone, Copy, Debug)]
 struct Place(NonZeroU32);
 
-/// What a [`Place`] says.
+/// The meaning of a [`Place`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Found {
-    /// Its header is at this position of the log, of which 31 bits are enough.
+    /// Its header is at this position of the log; 31 bits are enough.
     InLog(u32),
     /// Its data is part of a datagram's buffer.
     Shared { frg: u8 },
@@ -343,5 +339,5 @@ impl Place {
     }
 }
 
-/// The bit that a count of fragments never has.
+/// A bit that a fragment count never has.
 const IN_LOG: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 31) - 1);

@@ -1,22 +1,21 @@
-//! Messages out: looked at and taken.
+//! Reads messages.
 
 use super::{Found, Receiver};
 use crate::seq::Sn;
 use crate::wire::{HEADER_LEN, RawHeader};
 use bytes::{Bytes, BytesMut};
 
-/// A segment in its place.
+/// A located segment.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Where its header is in the log; `None`: it is shared.
+    /// The position of its header in the log. `None`: the segment is shared.
     position: Option<u32>,
     len: usize,
     frg: u8,
 }
 
 impl Receiver {
-    /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
-    /// `ikcp_peeksize`.
+    /// Length of the next message, bytes. `None`: it has not arrived in full. Source: ikcp.c `ikcp_peeksize`.
     pub(in crate::kcp) fn peek_size(&self) -> Option<usize> {
         if self.queued() == 0 {
             return None;
@@ -31,14 +30,14 @@ impl Receiver {
         Some(self.message().map(|(_, part)| part.len).sum())
     }
 
-    /// Whether there is one.
+    /// Whether there is a whole message.
     #[inline]
     pub(in crate::kcp) fn is_readable(&self) -> bool {
-        // If the newest in turn ends a message, what is before it is whole messages.
+        // If the newest segment in order ends a message, everything before it is whole messages.
         self.queued() > 0 && (self.last_frg == 0 || self.peek_size().is_some())
     }
 
-    /// Copies the next message, which is all there, to `buf`, which is as long.
+    /// Copies the next message, which is complete, to `buf`, which has its length.
     pub(in crate::kcp) fn peek(&self, mut buf: &mut [u8]) {
         for (sn, part) in self.message() {
             let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
@@ -47,8 +46,8 @@ impl Receiver {
         }
     }
 
-    /// Moves the next message to `buf` in the most common case and returns its length: one segment,
-    /// at the front of the log, and nothing waits for it to be read. `None`: not so simple.
+    /// Moves the next message to `buf` in the most common case and returns its length: one segment, at the front of the
+    /// log, with nothing waiting behind it. `None`: it is not that case.
     #[inline]
     pub(in crate::kcp) fn read_simple(&mut self, buf: &mut [u8]) -> Option<usize> {
         let head = RawHeader::of(self.log.front()?);
@@ -64,7 +63,7 @@ impl Receiver {
         Some(to.len())
     }
 
-    /// The same of a segment that is anywhere in the log.
+    /// The same for a single segment anywhere in the log.
     pub(in crate::kcp) fn read_one(&mut self, buf: &mut [u8]) -> Option<usize> {
         let sn = self.index.start();
         let position = self.position(sn)?;
@@ -81,7 +80,7 @@ impl Receiver {
         Some(to.len())
     }
 
-    /// Moves the next message, which is all there, to `buf`, which is as long.
+    /// Moves the next message, which is complete, to `buf`, which has its length.
     pub(in crate::kcp) fn read(&mut self, mut buf: &mut [u8]) {
         let mut more = true;
         while more {
@@ -100,8 +99,7 @@ impl Receiver {
         }
     }
 
-    /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
-    /// one segment that is shared.
+    /// Returns the next message, which is complete and `len` bytes long. A single shared segment is not copied.
     pub(in crate::kcp) fn read_bytes(&mut self, len: usize) -> Bytes {
         let start = self.index.start();
         if let Some(Part { position: None, frg: 0, .. }) = self.locate(start)
@@ -115,8 +113,8 @@ impl Receiver {
         message.freeze()
     }
 
-    /// Where in the log the segment `sn` is, which is in the index or, if it is in the log at all,
-    /// next to be read; `None`: it is shared, or the log is empty.
+    /// Position in the log of the segment `sn`, which is in the index or next to be read. `None`: it is shared, or the
+    /// log is empty.
     #[inline]
     fn position(&self, sn: Sn) -> Option<u32> {
         match self.index.get(sn).map(|place| place.find()) {
@@ -126,7 +124,7 @@ impl Receiver {
         }
     }
 
-    /// The segment `sn`, which is in the index or next to be read.
+    /// Locates the segment `sn`, which is in the index or next to be read.
     fn locate(&self, sn: Sn) -> Option<Part> {
         if let Some(Found::Shared { frg }) = self.index.get(sn).map(|place| place.find()) {
             let len = self.shared()?.get(sn)?.len();
@@ -139,7 +137,7 @@ impl Receiver {
         (head.sn() == sn).then_some(part)
     }
 
-    /// The segments of the next message, which is all there.
+    /// The segments of the next message, which is complete.
     fn message(&self) -> impl Iterator<Item = (Sn, Part)> {
         let mut next = Some(self.index.start());
         std::iter::from_fn(move || {
@@ -158,7 +156,7 @@ impl Receiver {
         }
     }
 
-    /// Frees a segment that has been read, and those after it in the log that were read before.
+    /// Frees a segment that has been read, and the following ones in the log that were read earlier.
     #[inline]
     fn let_go(&mut self, position: u32, len: usize) {
         if !self.log.starts_at(position) {
@@ -169,7 +167,7 @@ impl Receiver {
         self.let_go_early();
     }
 
-    /// Frees the segments at the front of the log that were read before those in front of them.
+    /// Frees the segments at the front of the log that were read earlier.
     #[inline(never)]
     fn let_go_early(&mut self) {
         while self.read_early > 0 {
@@ -190,6 +188,6 @@ impl Receiver {
     }
 }
 
-/// From the start of a segment to its data.
+/// Distance from the start of a segment to its data.
 #[expect(clippy::cast_possible_truncation, reason = "it is 24")]
 const SKIP: u32 = HEADER_LEN as u32;

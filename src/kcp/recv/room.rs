@@ -1,13 +1,13 @@
-//! How many bytes a peer may have held for it.
+//! Limits the bytes held for a peer.
 
 use super::Receiver;
 use crate::seq::Sn;
 
-/// A limit to the bytes of segments that are held, headers included.
+/// A limit on the bytes of segments held, headers included.
 ///
-/// A segment that comes before its turn needs room for those before it as well, and the first fragments of a message for the rest of
-/// it: else what is held could fill all the room, and nothing of it be read. So room is taken for what is still to come, and what
-/// comes for it is always stored.
+/// A segment that arrives early also needs room for those before it, and the first fragments of a message need room for
+/// the rest. Otherwise what is held could fill all the room and never become readable. So room is reserved for missing
+/// segments, and a segment that arrives for reserved room is always stored.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kcp) struct Room {
     pub(in crate::kcp) limit: u32,
@@ -18,29 +18,29 @@ pub(in crate::kcp) struct Room {
 }
 
 impl Receiver {
-    /// Limits the bytes that are held, from now on.
+    /// Limits the bytes held from now on.
     pub(in crate::kcp) fn set_room(&mut self, limit: u32, segment_max: u16) {
         let promised = self.room().map_or(self.nxt, |room| room.promised);
         self.rare().room = Some(Room { limit, segment_max, promised });
     }
 
-    /// Whether they are limited so already.
+    /// Whether this limit is in force already.
     pub(in crate::kcp) fn has_limit(&self, limit: u32, segment_max: u16) -> bool {
         self.room().is_some_and(|room| (room.limit, room.segment_max) == (limit, segment_max))
     }
 
-    /// Bytes that are held, and those that room is taken for.
+    /// Bytes held and reserved.
     pub(in crate::kcp) fn reserved(&self) -> u32 {
         self.log.len().saturating_add(self.promised())
     }
 
-    /// Of those, the bytes that are still to come.
+    /// The reserved part of those bytes.
     pub(in crate::kcp) fn promised(&self) -> u32 {
         let Some(room) = self.room() else { return 0 };
         self.missing(self.end(room)).saturating_mul(room.segment_max.into())
     }
 
-    /// Full segments that there is room for.
+    /// Number of full segments that there is room for.
     #[inline]
     pub(super) fn room_for_full(&self) -> u16 {
         let Some(room) = self.room() else { return u16::MAX };
@@ -48,13 +48,13 @@ impl Receiver {
         u16::try_from(left).unwrap_or(u16::MAX)
     }
 
-    /// Whether a segment in its turn, with nothing missing and nothing promised, has room.
+    /// Whether there is room for a segment in order, when nothing is missing or reserved.
     #[inline]
     pub(super) fn has_room_in_turn(&self, len: usize) -> bool {
         self.room().is_none_or(|room| self.log.len() as usize + len <= room.limit as usize)
     }
 
-    /// Takes room for the segment `sn`, which has not come before; `false`: there is none.
+    /// Reserves room for the segment `sn`, which has not arrived before. `false`: there is none.
     pub(super) fn reserve(&mut self, sn: Sn, frg: u8, len: usize) -> bool {
         let Some(room) = self.room() else { return true };
         let (segment_max, end) = (u64::from(room.segment_max), self.end(room));
@@ -75,13 +75,13 @@ impl Receiver {
         true
     }
 
-    /// The number after the last that is held or promised.
+    /// The number after the last that is held or reserved.
     fn end(&self, room: &Room) -> Sn {
         let last = |one: Sn, other: Sn| if one.is_before(other) { other } else { one };
         last(last(self.nxt, self.index.end()), room.promised)
     }
 
-    /// Segments before `end` that have not come.
+    /// Segments before `end` that have not arrived.
     fn missing(&self, end: Sn) -> u32 {
         end.0.wrapping_sub(self.nxt.0).saturating_sub(self.parked)
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in whatever order: the limit holds, and in the end everything has been read.
+        /// Segments arrive in any order: the limit holds, and in the end everything has been read.
         #[test]
         fn what_is_held_stays_below_the_limit_and_never_gets_stuck(
             limit in 3000..40_000u32,
@@ -134,7 +134,7 @@ mod tests {
                     }
                 }
             }
-            // What is left comes in order, as an honest peer would send it again.
+            // The rest arrives in order, as an honest peer would resend it.
             while (receiver.nxt.0 as usize) < segments.len() {
                 let stored = receiver.store(&segments[receiver.nxt.0 as usize], None, 128);
                 while let Some(len) = receiver.peek_size() {

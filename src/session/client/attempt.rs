@@ -1,4 +1,4 @@
-//! One attempt to connect to one address: what is sent, how often, and what the answers do.
+//! One attempt to connect to one address: what is sent, how often, and how answers are handled.
 
 use super::config::{ClientConfig, ConnectError};
 use crate::machine::Transmit;
@@ -13,22 +13,22 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// An attempt: its number and its first message never change.
+/// An attempt. Its number and its first message never change.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    /// Those that are tried if this one gives nothing.
+    /// The addresses to try if this one fails.
     others: VecDeque<SocketAddr>,
     pub(super) address: SocketAddr,
     cid: u64,
     pub(super) client_sid: u32,
     initiator: Initiator,
     msg1: Vec<u8>,
-    /// The newest; `None`: none has come, so HELLO is sent.
+    /// The newest cookie. `None`: none has arrived, so HELLO is sent.
     pub(super) cookie: Option<(u32, [u8; COOKIE_LEN])>,
     began: Time,
     pub(super) deadline: Time,
     next_send: Time,
-    /// Datagrams sent since the cookie came.
+    /// Datagrams sent since the cookie arrived.
     sends: u32,
     pub(super) denied: Option<DenyReason>,
 }
@@ -72,7 +72,8 @@ impl Attempt {
         Self::new(now, config, self.others.clone(), rng).ok()
     }
 
-    /// Takes a cookie; whether it was one for this attempt. An old or doubled one does no harm: the next HELLO brings a fresh one.
+    /// Takes a cookie. Returns whether it is for this attempt. An old or duplicated one does no harm: the next HELLO
+    /// brings a fresh one.
     pub(super) fn on_challenge(&mut self, now: Time, suite: Suite, challenge: &Challenge) -> bool {
         if challenge.cid != self.cid || challenge.suite != suite.code() {
             return false;
@@ -85,9 +86,10 @@ impl Attempt {
         true
     }
 
-    /// Takes a hint that the server will not; whether it was one. It may be forged, so the attempt goes on for a while.
+    /// Takes a hint that the server refuses. Returns whether it is for this attempt. It may be forged, so the attempt
+    /// continues for a while.
     pub(super) fn on_deny(&mut self, now: Time, deny: &Deny) -> bool {
-        // Who has sent no cookie has sent no message that could not be read.
+        // Before a cookie was sent, the server cannot have failed to read a message.
         let is_of_connect = matches!(deny.reason, DenyReason::Secret | DenyReason::Token);
         if deny.cid != self.cid || is_of_connect && self.cookie.is_none() {
             return false;
@@ -100,7 +102,7 @@ impl Attempt {
         true
     }
 
-    /// Takes the second message of the handshake; `None`: it is not the answer to ours, and another one may be.
+    /// Takes the second message of the handshake. `None`: it does not answer ours; another one may.
     pub(super) fn on_accept(
         &mut self,
         suite: Suite,
@@ -143,22 +145,22 @@ impl Attempt {
                 Hello { suite, protocol_id, cid, client_stamp, size: config.hello }.encode(buf).ok()?;
             }
         }
-        // A HELLO beside a cookie delays no CONNECT.
+        // An extra HELLO does not delay the next CONNECT.
         self.next_send = if is_extra { now } else { now + pause };
         Some(self.address.into())
     }
 }
 
-/// 90 to 110 % of a time, so that clients that were cut off together do not come back together.
+/// 90 to 110 % of a time, so that clients that were disconnected together do not return together.
 fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
     time * (900 + u32::from_le_bytes(random(rng)) % 201) / 1000
 }
 
-/// Time between two datagrams at first, for how long, and then.
+/// Time between two datagrams at first; how long that lasts; and the time after that.
 const FAST: Duration = Duration::from_millis(100);
 const FAST_FOR: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_millis(250);
-/// Of the datagrams with a cookie, each fourth asks for a fresh one.
+/// With a cookie, every fourth datagram asks for a fresh one.
 const HELLO_EACH: u32 = 4;
-/// How long the true answer may take once somebody has said no.
+/// How long to wait for a true answer after a refusal.
 const DENIED_FOR: Duration = Duration::from_secs(2);

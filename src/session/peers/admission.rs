@@ -1,5 +1,5 @@
-//! Who may become a peer: what a first datagram has to look like, and who has just been sent away. Everything here has a fixed
-//! bound.
+//! Who may become a peer: what a first datagram must look like, and who was sent away recently. Everything here has a
+//! fixed bound.
 
 use super::config::{PeersStats, Strangers};
 use super::peer::{Peer, PeerEvent, PeerId};
@@ -10,7 +10,7 @@ use crate::time::Time;
 use crate::wire::{self, Command, DecodeError};
 use std::net::SocketAddr;
 
-/// Why a datagram makes no peer: a field of the statistics, and its name.
+/// Why a datagram does not make a peer: a field of the statistics, and its name.
 type Refused = (&'static str, fn(&mut PeersStats) -> &mut u64);
 
 macro_rules! refused {
@@ -36,7 +36,7 @@ impl Peers {
         None
     }
 
-    /// Why `datagram` makes no peer. The question that costs a token comes last.
+    /// Why `datagram` does not make a peer. The check that spends a token comes last.
     fn refusal(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<Refused> {
         if self.config.strangers == Strangers::Refused {
             return refused!(refused_strangers);
@@ -80,13 +80,13 @@ impl Peers {
     }
 }
 
-/// Whether a fresh control block would take data from `datagram`: a whole KCP datagram of one
-/// conv, from a peer that has acknowledged nothing, with data of the first window. That a first
-/// datagram may be lost or late is why it need not be segment 0.
+/// Whether a new control block would take data from `datagram`: a whole KCP datagram of one conv, from a peer that has
+/// acknowledged nothing, with data within the first window. It need not be segment 0, because the first datagram may be
+/// lost or late.
 ///
 /// # Errors
 ///
-/// It is not KCP.
+/// The datagram is not KCP.
 fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, DecodeError> {
     let (mut fresh, mut data) = (true, false);
     for segment in wire::segments(datagram) {
@@ -97,6 +97,6 @@ fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, DecodeError>
     Ok(fresh && data)
 }
 
-/// Events of one peer that can wait at a time: accepted, readable, writable, closed. A program
-/// that takes no events gets no strangers, so the list of events is bounded.
+/// Events of one peer that can wait at a time: accepted, readable, writable, closed. While a program takes no events,
+/// no strangers become peers, so the list of events is bounded.
 const EVENTS_EACH: usize = 4;

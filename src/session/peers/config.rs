@@ -1,4 +1,4 @@
-//! The limits of bare KCP peers, what is counted of them, and why one is not registered.
+//! The limits and statistics of bare KCP peers, and why one cannot be registered.
 
 use crate::config::{ConfigError, time_in_range};
 use crate::kcp::{self, EnvelopeConfig};
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How bare KCP peers are treated, and how many there are.
+/// Limits on bare KCP peers, and their settings.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_structs,
@@ -16,48 +16,50 @@ use std::time::Duration;
 pub struct PeersConfig {
     /// The config of every control block.
     pub kcp: kcp::Config,
-    /// What who is not [registered](super::Peers::register) can do.
+    /// What peers can do that are not [registered](super::Peers::register).
     pub strangers: Strangers,
-    /// Most strangers at a time, and as many who are registered; 1024 by default.
+    /// Most strangers at a time, and most registered peers; 1024 each by default.
     pub max_peers: usize,
-    /// Most strangers at a time from one address, whatever the port; 16 by default. An IPv6
-    /// network of 64 bits counts as one address, because one host may use all of it.
+    /// Most strangers at a time from one address, whatever the port; 16 by default. An IPv6 network of 64 bits counts
+    /// as one address, because one host may use all of it.
     pub max_peers_per_address: usize,
-    /// Strangers that one address may bring a second, in the long run; 4 by default.
+    /// New strangers per second from one address, in the long run; 4 by default.
     pub accepts_per_second: u32,
-    /// Strangers that one address may bring at once; 16 by default.
+    /// New strangers at once from one address; 16 by default.
     pub accept_burst: u32,
-    /// Silence after which a peer is gone; 30 s by default, at least 1 ms. Bare KCP has no keep-alive, so
-    /// both ends have to say something now and then.
+    /// Silence after which a peer is gone; 30 s by default, at least 1 ms. Bare KCP has no keep-alive, so both ends
+    /// must send something now and then.
     pub idle_timeout: Duration,
-    /// How long a stranger that [`close`](super::Peers::close) sent away cannot come back with the same conv, so that what it
-    /// sends again does not bring it back; 10 s by default.
+    /// How long a stranger that was [closed](super::Peers::close) cannot return with the same conv, so that its resends
+    /// do not bring it back; 10 s by default.
     pub quarantine: Duration,
-    /// Whether a peer with new datagrams or messages is flushed at once instead of after its
-    /// interval: lower latency for more and smaller datagrams. Off by default.
+    /// Whether a peer with new datagrams or messages is flushed at once instead of after its interval: lower latency
+    /// for more and smaller datagrams. Off by default.
     pub eager: bool,
-    /// What is around KCP, as for peers that are kcp-go or kcptun; nothing by default. `kcp.mtu` is that of whole datagrams then.
+    /// What wraps KCP, for peers that are kcp-go or kcptun; nothing by default. `kcp.mtu` is then that of whole
+    /// datagrams.
     pub envelope: Option<Arc<dyn EnvelopeConfig>>,
 }
 
-/// What a peer can do that nobody has [registered](super::Peers::register). Bare KCP has no handshake, and a source address may be
-/// forged.
+/// What peers can do that nobody has [registered](super::Peers::register). Bare KCP has no handshake, and source
+/// addresses may be forged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Strangers {
-    /// Nothing: it is not answered.
+    /// Nothing. They get no answer.
     Refused,
-    /// It is a peer by a good first datagram. Until it has shown that it receives what is sent to it, no more bytes are sent than have
-    /// come, so that nobody can use us against others. A peer that waits for an answer longer than its question may wait for
-    /// ever: it has to go on sending. What shows it is the timestamp of an acknowledgement: each peer has a clock of its own
-    /// that starts anywhere, so a timestamp that was not seen is a guess of 1 in 2^32.
+    /// A good first datagram makes a peer. Until the peer has shown that it receives what is sent to its address, it is
+    /// sent no more bytes than it has sent, so that nobody can use us against others. A peer that waits for an answer
+    /// longer than its question may wait forever: it must keep sending. The proof is the timestamp in an
+    /// acknowledgement: each peer has its own clock that starts at a random time, so a forger has to guess it with a
+    /// chance of 1 in 2^32.
     Proven,
-    /// It is a peer by a good first datagram, and is sent whatever the program sends.
+    /// A good first datagram makes a peer, which is sent whatever the program sends.
     Trusted,
 }
 
 impl PeersConfig {
-    /// For peers that the program registers, and nobody else.
+    /// For registered peers only.
     #[must_use]
     pub fn registered() -> Self {
         Self {
@@ -74,18 +76,19 @@ impl PeersConfig {
         }
     }
 
-    /// For everybody, under limits: [`Strangers::Trusted`]. The limits are for players, of whom few share an address. A server of tunnels, load
-    /// tests or many clients behind one NAT raises `max_peers_per_address`, `accept_burst` and `accepts_per_second`.
+    /// For everybody, within limits: [`Strangers::Trusted`]. The limits suit players, few of whom share an address. For
+    /// tunnels, load tests or many clients behind one NAT, raise `max_peers_per_address`, `accept_burst` and
+    /// `accepts_per_second`.
     #[must_use]
     pub fn open() -> Self {
         Self { strangers: Strangers::Trusted, ..Self::registered() }
     }
 
-    /// Checks every field against its range. Zero peers is a choice.
+    /// Checks every field against its range. Zero peers is allowed.
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// The first field out of range, with its value and its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.kcp.check()?;
         if let Some(envelope) = &self.envelope {
@@ -99,7 +102,7 @@ stats! {
     /// What was accepted, ended and dropped, by kind.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct PeersStats {
-        /// Datagrams taken in, of any kind.
+        /// Datagrams received, of any kind.
         pub datagrams: u64 => "whitewater_listener_datagrams_received_total",
         /// Strangers that became peers.
         pub accepted: u64 => "whitewater_listener_accepted_total",
@@ -113,26 +116,26 @@ stats! {
         pub rejected: u64 => "whitewater_listener_rejected_total" [reason: "rejected", "Datagrams dropped"],
         /// Datagrams that are not KCP.
         pub garbage: u64 => "whitewater_listener_rejected_total" [reason: "garbage", "Datagrams dropped"],
-        /// KCP datagrams of strangers that cannot open anything: no data, or from the middle of a
-        /// conversation that is not here any more.
+        /// KCP datagrams of strangers that cannot start a conversation: they have no data, or are from the middle of a
+        /// conversation that no longer exists here.
         pub strays: u64 => "whitewater_listener_rejected_total" [reason: "stray", "Datagrams dropped"],
         /// Datagrams of a peer that was closed here a moment ago.
         pub quarantined: u64 => "whitewater_listener_rejected_total" [reason: "quarantined", "Datagrams dropped"],
-        /// Strangers refused because all are: [`Strangers::Refused`].
+        /// Strangers refused because all are; see [`Strangers::Refused`].
         pub refused_strangers: u64 => "whitewater_listener_rejected_total" [reason: "strangers", "Datagrams dropped"],
         /// Strangers refused because there are `max_peers`, or because nobody takes the events.
         pub refused_full: u64 => "whitewater_listener_rejected_total" [reason: "full", "Datagrams dropped"],
         /// Strangers refused because their address has `max_peers_per_address`.
         pub refused_per_address: u64 => "whitewater_listener_rejected_total" [reason: "per_address", "Datagrams dropped"],
-        /// Strangers refused because their address brings too many a second.
+        /// Strangers refused because too many per second come from their address.
         pub refused_rate: u64 => "whitewater_listener_rejected_total" [reason: "rate", "Datagrams dropped"],
     }
 }
 
 errors! {
-    /// Why a peer is not registered.
+    /// Why a peer cannot be registered.
     RegisterError {
-        "conv {conv} of {address} is registered already" Taken { address: SocketAddr, conv: Conv },
-        "there are {max} peers, which is the most" Full { max: usize },
+        "conv {conv} of {address} is already registered" Taken { address: SocketAddr, conv: Conv },
+        "there are already {max} peers, the maximum" Full { max: usize },
     }
 }

@@ -1,4 +1,4 @@
-//! Bare KCP of many peers on one way, without a socket.
+//! Many bare KCP peers on one transport, without a socket.
 
 mod admission;
 mod config;
@@ -22,11 +22,11 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Many bare KCP peers without a socket: any stock KCP is one. All of them are a [`Machine`] with events.
+/// Many bare KCP peers without a socket, which may be any KCP implementation. A [`Machine`] with events.
 ///
-/// Bare KCP has no handshake, no encryption and no end: a peer is an address and a conv that both know from elsewhere. So whoever is
-/// to be served is [registered](Peers::register); [`Strangers`] are refused unless the config says otherwise. `kcp::Listener` is a
-/// socket for them.
+/// Bare KCP has no handshake, no encryption and no end of a conversation: a peer is an address and a conv that both
+/// ends know from elsewhere. So [register](Peers::register) the peers to serve; [`Strangers`] are refused unless the
+/// config allows them. `kcp::Listener` adds a socket.
 ///
 /// ```
 /// use whitewater::Time;
@@ -56,23 +56,23 @@ use std::time::Duration;
 pub struct Peers {
     config: PeersConfig,
     envelope: Option<Box<dyn Envelope>>,
-    /// Says how far the clock of each control block is ahead.
+    /// Derives how far the clock of each control block is ahead.
     clocks: Keyed,
-    /// Each by itself: half of a large table may be empty.
+    /// Boxed, because half of a large table may be empty.
     peers: HashMap<PeerId, Box<Peer>, Given>,
     by_name: HashMap<Name, PeerId, Keyed>,
-    /// Whose datagram came last: the next is often of the same.
+    /// The peer of the last datagram: the next is often from the same.
     last: Option<(Name, PeerId)>,
     registered: usize,
-    /// Strangers of each address.
+    /// The strangers of each address.
     hosts: Hosts,
     next_id: u64,
     agenda: Agenda<PeerId>,
     events: VecDeque<PeerEvent>,
-    /// Peers whose end was not told yet, oldest first, and then the one whose end was told last.
+    /// Peers whose end was not reported yet, oldest first, and then the one whose end was reported last.
     ended: VecDeque<Peer>,
     told: Option<Peer>,
-    /// Peers that were closed here and have datagrams to send.
+    /// Peers that were closed here and still have datagrams to send.
     last_words: VecDeque<Peer>,
     rate: AddressRate,
     quarantine: Graves,
@@ -81,11 +81,12 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// No peers yet. What `rng` gives nobody may guess: it is in the keys of tables and of what proves an address.
+    /// Makes a machine without peers. Nobody may be able to predict `rng`: keys of tables and the proofs of addresses
+    /// come from it.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// A field of `config` is out of range.
     pub fn new(config: &PeersConfig, rng: &mut impl CryptoRng) -> Result<Self, ConfigError> {
         config.check()?;
         let mut config = config.clone();
@@ -116,11 +117,12 @@ impl Peers {
         })
     }
 
-    /// Makes a peer of an address and a conv that were agreed on elsewhere. It is gone when it says nothing for `idle_timeout`.
+    /// Adds a peer with an address and a conv that were agreed elsewhere. It is removed when it says nothing for
+    /// `idle_timeout`.
     ///
     /// # Errors
     ///
-    /// It is one already, or there is no room.
+    /// It is a peer already, or there is no room.
     pub fn register(&mut self, now: Time, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
         self.now = now;
         let (name, max) = (name(address, conv), self.config.max_peers);
@@ -131,7 +133,7 @@ impl Peers {
         Ok(self.insert(name, peer.ok_or(RegisterError::Full { max })?))
     }
 
-    /// Takes a datagram of KCP. Returns the peer that has taken it.
+    /// Takes a KCP datagram. Returns the peer that accepted it.
     #[inline]
     fn route(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<PeerId> {
         let Some(conv) = conv_of(datagram) else {
@@ -152,8 +154,7 @@ impl Peers {
         }
     }
 
-    /// The oldest event that was not taken yet. Events of a peer come in their order; while
-    /// nobody takes them, no stranger becomes a peer.
+    /// Takes the oldest event. Events of one peer are in order. While nobody takes events, no stranger becomes a peer.
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.told = None;
         let event = self.events.pop_front()?;
@@ -166,7 +167,7 @@ impl Peers {
         Some(event)
     }
 
-    /// The peer that the event just taken tells the end of: what had arrived from it can still be read.
+    /// The peer whose end the last event reported. Messages that had arrived can still be read from it.
     pub const fn pop_ended(&mut self) -> Option<Peer> {
         self.told.take()
     }
@@ -177,7 +178,7 @@ impl Peers {
         !self.events.is_empty()
     }
 
-    /// A peer to use; `None` when it is gone. What was sent to it leaves when the polls are drained next.
+    /// A peer to use. `None`: it is gone. What is sent to it leaves when the machine is next drained.
     pub fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
         let peer = self.peers.get_mut(&id)?;
         peer.is_touched = true;
@@ -185,12 +186,12 @@ impl Peers {
         Some(peer)
     }
 
-    /// The peers there are, in no order.
+    /// The current peers, in no particular order.
     pub fn ids(&self) -> impl Iterator<Item = PeerId> {
         self.peers.keys().copied()
     }
 
-    /// Peers there are.
+    /// The number of peers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.peers.len()
@@ -202,7 +203,8 @@ impl Peers {
         self.len() == 0
     }
 
-    /// Ends a peer after a last flush, without an event; the peer itself cannot be told. Returns whether there was one.
+    /// Removes a peer after a last flush, without an event. Bare KCP cannot tell the peer. Returns whether there was
+    /// one.
     pub fn close(&mut self, now: Time, id: PeerId) -> bool {
         self.now = now;
         let Some(mut peer) = self.remove(id) else { return false };
@@ -221,7 +223,7 @@ impl Peers {
         true
     }
 
-    /// The same when all that was sent to it has arrived, or when so much time has passed.
+    /// The same, but only when everything sent to it has arrived, or after this time.
     pub fn close_within(&mut self, now: Time, id: PeerId, within: Duration) {
         if let Some(peer) = self.peer(id) {
             peer.flush();
@@ -241,7 +243,7 @@ impl Peers {
         self.stats
     }
 
-    /// What is around KCP: see [`PeersConfig::envelope`].
+    /// The envelope around KCP; see [`PeersConfig::envelope`].
     #[must_use]
     pub fn envelope(&self) -> Option<&dyn Envelope> {
         self.envelope.as_deref()
@@ -259,7 +261,7 @@ impl Peers {
         Some(id)
     }
 
-    /// Takes a datagram with what is around it, if anything is.
+    /// Takes a datagram and unwraps it, if there is an envelope.
     #[inline]
     fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         let Some(envelope) = &mut self.envelope else {
@@ -277,10 +279,10 @@ impl Peers {
         }
     }
 
-    /// Gives a peer what a shard makes possible to rebuild.
+    /// Gives a peer what a shard makes it possible to rebuild.
     fn rebuild(&mut self, now: Time, from: SocketAddr, taken_by: Option<PeerId>, shard: &[u8]) {
         if taken_by.and_then(|id| self.peers.get(&id)).is_some_and(|peer| !peer.is_proven()) {
-            return; // few bytes of shards can take much memory and work, and who sends them is not known to be there
+            return; // small shards can cost much memory and work, and this sender's address is not proven
         }
         let Some(envelope) = &mut self.envelope else { return };
         let Some(id) = envelope.handle_shard(from, taken_by.map(|id| id.0), shard).map(PeerId) else {
@@ -395,7 +397,7 @@ impl Machine for Peers {
         if self.last_words.is_empty() { self.agenda.poll_timeout(self.now) } else { Some(self.now) }
     }
 
-    /// Bare KCP has no goodbye: it is over when all that was sent has arrived.
+    /// Bare KCP has no goodbye. It is done when everything sent has been acknowledged.
     fn shutdown(&mut self, _: Time, _: u16) -> bool {
         self.last_words.is_empty() && self.peers.values().all(|peer| peer.kcp().wait_snd() == 0)
     }
@@ -411,7 +413,7 @@ fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<PeerEvent>, id: Pe
     }
 }
 
-/// Closed peers whose last datagrams wait; beyond, those of the oldest are lost.
+/// Most closed peers whose last datagrams wait. Beyond that, those of the oldest are dropped.
 const LAST_WORDS_MAX: usize = 256;
 
 fn name(address: SocketAddr, conv: Conv) -> Name {

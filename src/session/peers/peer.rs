@@ -1,4 +1,4 @@
-//! One bare KCP peer: what is due for it, and whether it receives what is sent to its address, or somebody else sends in its name.
+//! One bare KCP peer: what is due for it, and whether it receives what is sent to its address.
 
 use super::{Peers, PeersConfig, Strangers};
 use crate::events::{Logged, write_lines};
@@ -15,7 +15,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Names a peer. No two of one [`Peers`](super::Peers) ever have the same.
+/// Identifies a peer. No two peers of one [`Peers`](super::Peers) ever have the same id.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PeerId(pub(super) u64);
 
@@ -25,20 +25,19 @@ impl fmt::Display for PeerId {
     }
 }
 
-/// What has happened to a peer.
+/// Something that happened to a peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PeerEvent {
-    /// A stranger is a peer.
+    /// A stranger became a peer.
     Accepted(PeerId),
-    /// A message has come. Take all there are, until [`Peer::recv`] says that there is none: the
-    /// next event comes with the next datagram.
+    /// A message has arrived. Read until [`Peer::recv`] returns nothing: the next event comes with the next datagram.
     Readable(PeerId),
-    /// There is room again in a send queue that was full, or what was [asked](Peer::is_delivered) about has arrived.
+    /// A send queue that was full has room again, or everything has arrived, if you [asked](Peer::is_delivered).
     Writable(PeerId),
     /// The peer is gone.
     Closed {
-        /// The peer.
+        /// Which peer.
         id: PeerId,
         /// Why.
         reason: PeerCloseReason,
@@ -49,33 +48,33 @@ pub enum PeerEvent {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PeerCloseReason {
-    /// No datagram from it for `idle_timeout`.
+    /// It sent no datagram for `idle_timeout`.
     Idle,
-    /// It has not acknowledged a segment that was sent `dead_link` times.
+    /// It did not acknowledge a segment for too long; see [`Kcp::is_dead`].
     DeadLink,
 }
 
-/// A bare KCP peer: one address and one conv. What is sent here leaves when its owner is polled next.
+/// A bare KCP peer: one address and one conv. What you send here leaves when its machine is next drained.
 #[derive(Debug)]
 pub struct Peer {
     kcp: Kcp<DatagramQueue>,
-    /// What is ready to leave with what is around it, if anything is.
+    /// Wrapped datagrams that are ready to be sent.
     wrapped: Option<Box<DatagramQueue>>,
     address: SocketAddr,
-    /// What it counts against; `None`: it was registered.
+    /// The address whose limits it counts against. `None`: it was registered.
     pub(super) host: Option<IpAddr>,
-    /// How far the clock of its control block is ahead of ours, µs: any time that the wire's clock can show.
+    /// How far the clock of its control block is ahead of ours, µs: any time that the clock on the wire can show.
     clock: u64,
-    /// What it has to show first; `None`: nothing more.
+    /// What it must prove first. `None`: nothing more.
     proof: Option<Box<Proof>>,
     pub(super) heard: Time,
     pub(super) entry: Entry,
-    /// It has to be served before its datagrams leave.
+    /// It must be served before its datagrams are sent.
     pub(super) is_touched: bool,
-    /// A datagram has left since it was asked whether there is more.
+    /// A datagram was sent since the last check for more.
     has_sent: bool,
     pub(super) flush: bool,
-    /// What is sent, and what has come, is flushed when it is served next.
+    /// The next service flushes what was sent and received.
     flushes_sends: bool,
     pub(super) flushes_acks: bool,
     /// Events that are on their way.
@@ -83,11 +82,11 @@ pub struct Peer {
     pub(super) told_writable: bool,
     /// A send found the queue full and waits for the event.
     blocked: bool,
-    /// It was asked whether all has arrived, and it had not.
+    /// The program asked whether everything has arrived, and it had not.
     is_asked: bool,
-    /// Its memory has been given back since it was last heard.
+    /// Its memory was freed since it was last heard from.
     pub(super) shrunk: bool,
-    /// It is closed when what was sent has arrived, and then at the latest.
+    /// It is closed when everything sent has arrived, and at this time at the latest.
     pub(super) leaves_by: Option<Time>,
 }
 
@@ -133,7 +132,7 @@ impl Peer {
     ///
     /// # Errors
     ///
-    /// The send queue is full: [`PeerEvent::Writable`] says when to try again. Or the message is longer than a message can be.
+    /// The send queue is full; [`PeerEvent::Writable`] tells when to try again. Or the message is too long.
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         let sent = self.kcp.send(message);
         self.flush |= self.flushes_sends;
@@ -141,27 +140,27 @@ impl Peer {
         sent
     }
 
-    /// Whether all that was sent is known to have arrived. If not, [`PeerEvent::Writable`] tells when it has.
+    /// Whether everything sent is known to have arrived. If not, [`PeerEvent::Writable`] reports when it has.
     pub fn is_delivered(&mut self) -> bool {
         self.is_asked = self.kcp.wait_snd() > 0;
         !self.is_asked
     }
 
-    /// Takes the next message; `None` if no whole one has arrived.
+    /// Returns the next message. `None`: no whole one has arrived.
     pub fn recv(&mut self) -> Option<Bytes> {
         self.kcp.recv()
     }
 
-    /// Takes the next message into `buf` and returns its length.
+    /// Reads the next message into `buf` and returns its length.
     ///
     /// # Errors
     ///
-    /// There is none, or it does not fit and stays.
+    /// There is no message, or it does not fit and stays queued.
     pub fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
         self.kcp.recv_into(buf)
     }
 
-    /// Has everything that may be sent leave when its owner is polled next, instead of after the interval.
+    /// Sends everything that may be sent when its machine is next drained, instead of after the interval.
     pub const fn flush(&mut self) {
         self.flush = true;
     }
@@ -178,13 +177,13 @@ impl Peer {
         self.kcp.conv()
     }
 
-    /// Where it is.
+    /// The address of the peer.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Logs what happens from now on, see [`Kcp::log_events`]. Times are those of the owner.
+    /// Logs events from now on; see [`Kcp::log_events`]. Times are those of the owner's clock.
     pub fn log_events(&mut self, most: usize) {
         self.kcp.log_events(self.heard.after(self.clock), most);
     }
@@ -195,16 +194,16 @@ impl Peer {
         Some(Logged { at: at.before(self.clock), event })
     }
 
-    /// Takes all events of the log and writes a line of JSON each, see [`Kcp::write_log`].
+    /// Takes all events of the log and writes each as a line of JSON; see [`Kcp::write_log`].
     ///
     /// # Errors
     ///
-    /// What `out` says. The event that it did not take is gone.
+    /// Errors of `out`. The event that could not be written is lost.
     pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
         write_lines(out, || self.poll_log())
     }
 
-    /// Whether it is sent whatever the program sends: see [`Strangers::Proven`](super::Strangers::Proven).
+    /// Whether it is sent everything that the program sends; see [`Strangers::Proven`](super::Strangers::Proven).
     #[must_use]
     pub const fn is_proven(&self) -> bool {
         self.proof.is_none()
@@ -216,13 +215,13 @@ impl Peer {
         &self.kcp
     }
 
-    /// The control block, to configure it, or to send and receive without a copy. Leave what takes a time to the owner: this one has a
-    /// clock of its own.
+    /// The control block, to configure it, or to send and receive without copies. Leave methods that take a time to the
+    /// owner: the control block has a clock of its own.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
         &mut self.kcp
     }
 
-    /// Takes a datagram that came from it; whether it changed anything.
+    /// Takes a datagram from the peer. Returns whether it changed anything.
     pub(super) fn input(&mut self, now: Time, datagram: &[u8]) -> bool {
         let result = self.kcp.input(now.after(self.clock), datagram);
         if let Err(error) = &result {
@@ -233,12 +232,12 @@ impl Peer {
         result.is_ok()
     }
 
-    /// Takes what an envelope has rebuilt; whether that changed anything.
+    /// Takes what an envelope has rebuilt. Returns whether it changed anything.
     pub(super) fn rebuild(&mut self, now: Time, id: PeerId, envelope: &mut dyn Envelope) -> bool {
         envelope.rebuild(now.after(self.clock), id.0, &mut self.kcp)
     }
 
-    /// Puts what is around KCP on what is ready to leave, as far as it may.
+    /// Wraps what is ready to be sent, as far as the proof allows.
     pub(super) fn wrap(&mut self, now: Time, id: PeerId, envelope: &mut dyn Envelope) {
         let Some(wrapped) = &mut self.wrapped else { return };
         while let Some(len) = self.kcp.output().next_len() {
@@ -253,7 +252,7 @@ impl Peer {
         }
     }
 
-    /// Does what is due: is it gone, and why, can it be written to, when does it need care again?
+    /// Does what is due, and reports: is the peer gone and why, can it be written to, when is it due again?
     pub(super) fn serve(
         &mut self,
         now: Time,
@@ -302,7 +301,7 @@ impl Peer {
     pub(super) fn update(&mut self, now: Time, flush: bool) {
         self.kcp.update(now.after(self.clock));
         if flush && !self.kcp.config().is_at_once() {
-            self.kcp.flush(now.after(self.clock)); // at once, the update has done it
+            self.kcp.flush(now.after(self.clock)); // at once, because the update has done the rest
         }
     }
 
@@ -314,12 +313,12 @@ impl Peer {
         next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
     }
 
-    /// Whether it is to leave and has nothing more to send, or no more time.
+    /// Whether it is being closed and has nothing more to send, or its time is up.
     pub(super) fn has_left(&self, now: Time) -> bool {
         self.leaves_by.is_some_and(|by| now >= by || self.kcp.wait_snd() == 0)
     }
 
-    /// Whether there is more to send now that what was ready has left; once.
+    /// Whether there is more to send after what was ready was sent. Reported once.
     pub(super) fn has_left_more(&mut self) -> bool {
         if self.may_send() || !std::mem::take(&mut self.has_sent) {
             return false;
@@ -331,7 +330,7 @@ impl Peer {
         !waits && self.kcp.output_mut().clear_full()
     }
 
-    /// Takes the next datagram that may leave.
+    /// Takes the next datagram that may be sent.
     pub(crate) fn pop(&mut self) -> Option<&[u8]> {
         if !self.may_send() {
             return None;
@@ -348,19 +347,19 @@ impl Peer {
     }
 }
 
-/// What has come from a peer that has proven nothing yet, and gone to it: no more than that.
+/// Compares what was received from an unproven peer with what was sent to it: it is sent no more than that.
 #[derive(Debug, Default)]
 pub(super) struct Proof {
     received: u64,
     sent: u64,
-    /// Bytes around each datagram.
+    /// Bytes of headers around each datagram.
     around: u64,
-    /// Number and timestamp of the segments sent last. An ACK echoes both.
+    /// Number and timestamp of the last segments sent. An ACK echoes both.
     echoes: VecDeque<(u32, u32)>,
 }
 
 impl Proof {
-    /// Takes a good datagram of the peer; whether it proves that the peer has seen one of ours.
+    /// Takes a good datagram of the peer. Returns whether it proves that the peer has seen one of ours.
     fn on_received(&mut self, datagram: &[u8]) -> bool {
         self.received += datagram.len() as u64 + self.around;
         wire::segments(datagram).map_while(Result::ok).any(|segment| {
@@ -387,7 +386,7 @@ impl Proof {
     }
 }
 
-/// Segments whose echo is waited for, the newest ones.
+/// Number of segments whose echo is awaited, the newest ones.
 const ECHOES: usize = 32;
-/// Quiet after which a peer gives memory back.
+/// Silence after which a peer frees memory.
 const QUIET: Duration = Duration::from_secs(2);

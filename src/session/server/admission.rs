@@ -1,5 +1,5 @@
-//! The way into a server: nothing is stored, allocated or multiplied before the address is proven, and nothing is kept before the
-//! client has shown that it may come in.
+//! The way into a server. Nothing is stored, allocated or multiplied before the address is proven, and nothing is kept
+//! before the client has shown that it may join.
 
 use super::opening::Guest;
 use super::replies::Reply;
@@ -24,7 +24,7 @@ use std::net::{IpAddr, SocketAddr};
 use zeroize::Zeroizing;
 
 impl Server {
-    /// Answers a HELLO with a cookie, and forgets it.
+    /// Answers a HELLO with a cookie, and keeps no state for it.
     pub(super) fn on_hello(&mut self, now: Time, from: SocketAddr, hello: &Hello) {
         let &Hello { suite, protocol_id, cid, client_stamp, size: _ } = hello;
         if let Err(refused) = self.check_offer(suite, protocol_id) {
@@ -47,8 +47,8 @@ impl Server {
         self.reply_short(now, from, |buf| _ = challenge.encode(buf));
     }
 
-    /// Makes a session of a CONNECT, if all is well. Who has brought no good cookie is not answered: a CONNECT is shorter than a
-    /// HELLO, and a client that needs the answer sends that as well.
+    /// Makes a session from a CONNECT, if everything is right. Without a good cookie there is no answer: a CONNECT is
+    /// shorter than a HELLO, and a client that needs an answer also sends HELLOs.
     pub(super) fn on_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) {
         let Err(refused) = self.try_connect(now, from, connect) else { return };
         self.count(now, from, refused);
@@ -68,7 +68,7 @@ impl Server {
         if !self.cookies.verify(now, epoch, cookie, &claim) {
             return Err(Refusal::Cookie.into());
         }
-        // From here on the client is where it says it is.
+        // From here on, the address of the client is proven.
         let attempt = (from, cid);
         if self.seats.knows(now, &attempt) {
             return Ok(self.repeat(now, attempt, connect.msg1)?);
@@ -94,7 +94,7 @@ impl Server {
         Ok(suite.ok_or(Refusal::Suite)?)
     }
 
-    /// The answer to a CONNECT may have got lost: it is sent again, as it was.
+    /// The answer to a CONNECT may have been lost: sends it again, unchanged.
     fn repeat(&mut self, now: Time, attempt: Name, msg1: &[u8]) -> Result<(), Refusal> {
         let hash = self.hash(msg1);
         let answer =
@@ -105,8 +105,8 @@ impl Server {
         Ok(())
     }
 
-    /// Whether there is room for one more from `host`, or will be when the oldest that is not confirmed has gone. It does not go before
-    /// the client has shown that it may come in.
+    /// Whether there is room for another session from `host`, or will be once the oldest unconfirmed one is removed.
+    /// That one is not removed before the client has shown that it may join.
     fn check_room(&mut self, now: Time, host: IpAddr) -> Result<(), Refusal> {
         if !self.rates.accepts.spend(now, host) {
             return Err(Refusal::AcceptRate);
@@ -121,13 +121,13 @@ impl Server {
         if has_room { Ok(()) } else { Err(Refusal::Full) }
     }
 
-    /// Whether one that is not confirmed has to go for one more from `host`: of the same address, of any.
+    /// Whether an unconfirmed session must make room for one from `host`: of the same address, of any address.
     fn who_goes(&self, host: IpAddr) -> (bool, bool) {
         let own = self.seats.hosts.of(host).half_open >= self.config.half_open_per_address.into();
         (own, own || self.seats.half_open.len() >= self.config.half_open.into())
     }
 
-    /// Reads the client's message. Of strangers only who knows what the suite asks for comes through.
+    /// Reads the client's message. A stranger passes only if they know what the suite requires.
     fn read_connect(
         &mut self,
         now: Time,
@@ -168,7 +168,7 @@ impl Server {
         }
         (guest.max_datagram, guest.features, guest.user) = (max_datagram, features, user.into());
         if let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) {
-            // It has shown that the token is its own: nobody comes in by it again.
+            // The client has shown that the token is its own, so nobody may use it again.
             tokens.verifier.use_up(tokens.unix(now), &grant).map_err(|error| match error {
                 TokenError::Full => Refusal::Full.into(),
                 error => Refusal::Token.because(error),
@@ -188,7 +188,7 @@ impl Server {
         Ok((guest, responder))
     }
 
-    /// Reads the first message of a handshake. An error: it is by nobody who knows what the suite asks for.
+    /// Reads the first message of a handshake. An error: its sender does not know what the suite requires.
     pub(super) fn read_msg1(
         &self,
         guest: &Guest,
@@ -217,7 +217,7 @@ impl Server {
         }
     }
 
-    /// Tells a client of another version which ones there are.
+    /// Tells a client of another version which versions there are.
     pub(super) fn refuse_version(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         self.count(now, from, Refusal::Version);
         if let Some(cid) = Hello::cid_of_any_version(datagram) {
@@ -230,8 +230,8 @@ impl Server {
     }
 }
 
-/// Whether an address is of this host or of its own network, where nobody scans the internet from: whoever is there is told of a wrong
-/// protocol id, as in development.
+/// Whether an address is on this host or in a private network, which nobody scans from the internet. Such clients are
+/// told about a wrong protocol id, to help in development.
 const fn is_near(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
@@ -239,31 +239,31 @@ const fn is_near(ip: IpAddr) -> bool {
     }
 }
 
-/// What looks at tokens, and which clients are in: when the token of each was made, and its session.
+/// Verifies tokens, and knows which clients are connected: when the token of each was made, and its session.
 #[derive(Debug)]
 pub(super) struct Tokens {
     verifier: Verifier,
-    /// A moment, by our clock and in seconds since 1970.
+    /// The same moment by our clock and in seconds since 1970.
     epoch: (Time, u64),
     clients: BTreeMap<u64, (u64, u32)>,
 }
 
-/// What a matchmaker has said of the client of a session, in its connect token.
+/// What a matchmaker said about the client of a session, in its connect token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Pass {
     /// The client.
     pub client_id: u64,
-    /// The match, or whatever the application likes.
+    /// The match, or anything else that the application chose.
     pub match_id: [u8; 16],
-    /// When the token was made, seconds since 1970.
+    /// When the token was made, in seconds since 1970.
     pub created: u64,
-    /// The application's own.
+    /// The application's data.
     pub user: Vec<u8>,
 }
 
 impl Tokens {
-    /// What looks at tokens at a server of that config, if it takes some.
+    /// The token state of a server with that config, if it accepts tokens.
     pub(super) fn of(config: &ServerConfig) -> Result<Option<Self>, ConfigError> {
         let Some(verifier) = config.tokens.clone() else { return Ok(None) };
         unless(config.started.is_none(), "started", "is missing: connect tokens need the time")?;
@@ -272,12 +272,12 @@ impl Tokens {
         Ok(Some(Self { verifier, epoch, clients: BTreeMap::new() }))
     }
 
-    /// Whether a client is in by a token newer than the one made at `created`.
+    /// Whether a client is connected with a token newer than the one made at `created`.
     pub(super) fn is_outdated(&self, client_id: u64, created: u64) -> bool {
         self.clients.get(&client_id).is_some_and(|(other, _)| *other > created)
     }
 
-    /// The client is in; returns the session that it has left thereby.
+    /// The client has joined. Returns its older session, if there is one.
     pub(super) fn enter(&mut self, pass: &Pass, session: u32) -> Option<u32> {
         let (_, left) = self.clients.insert(pass.client_id, (pass.created, session))?;
         (left != session).then_some(left)

@@ -1,4 +1,4 @@
-//! What happens to sessions: their datagrams in and out, their timers, their end.
+//! What happens to sessions: their incoming and outgoing datagrams, their timers, their end.
 
 use super::seat::{Peer, Seat, Seats};
 use super::stats::Refusal;
@@ -43,13 +43,13 @@ impl Server {
         }
     }
 
-    /// The client of a token is in: its older session ends.
+    /// A client with a token has joined: its older session ends.
     fn replace(&mut self, now: Time, id: u32) {
         let Seats { table, agenda, .. } = &mut self.seats;
         let Some(Seat::Session(peer)) = table.get_mut(id) else { return };
         let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) else { return };
         if tokens.is_outdated(pass.client_id, pass.created) {
-            return peer.connection.fail(now, CloseReason::Replaced); // it waited while a newer one came in
+            return peer.connection.fail(now, CloseReason::Replaced); // it waited while a newer one joined
         }
         if let Some(left) = tokens.enter(pass, id)
             && let Some(Seat::Session(peer)) = table.get_mut(left)
@@ -101,7 +101,8 @@ impl Server {
         }
     }
 
-    /// The next event of a session. One that is over gives its place up to be told of, once its last words have left.
+    /// The next event of a session. A session that is over gives up its place when that is reported, after its last
+    /// datagrams were sent.
     pub(super) fn next_event(&mut self) -> Option<(SessionId, Event)> {
         while let Some(&id) = self.seats.eventful.front() {
             if let Some(peer) = self.seats.peer_mut(id) {

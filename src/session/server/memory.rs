@@ -1,15 +1,15 @@
-//! What all sessions hold together, counted when each of them may have changed.
+//! The memory of all sessions together, counted whenever one may have changed.
 
 use super::seat::Peer;
 
-/// Bytes that sessions hold, and how many they may. A quarter is shared out among as many sessions as there may be: each that is there
-/// has its part of it, which no other can take, and of the rest what the others have left.
+/// Bytes that sessions hold, and their limit. A quarter is divided evenly among the most sessions there may be: each
+/// session has its part, which no other can take, and of the rest what the others have left.
 #[derive(Debug)]
 pub(super) struct Memory {
     limit: u64,
     pub(super) used: u64,
     own: u64,
-    /// What is used, and of parts the rest.
+    /// Bytes taken: what is used, and the unused rest of each part.
     taken: u64,
 }
 
@@ -35,7 +35,7 @@ impl Memory {
         self.replace(Some(peer.counted), None);
     }
 
-    /// Says how much a session may take before it is [counted](Self::spend).
+    /// Returns how much a session may take before it is [counted](Self::spend).
     pub(super) fn grant(&self, peer: &mut Peer) -> u64 {
         let left = self.left() + self.own.saturating_sub(peer.counted);
         peer.connection.set_memory_left(left);
@@ -54,13 +54,13 @@ impl Memory {
         self.replace(Some(before), Some(peer.counted));
     }
 
-    /// Counts a session anew. Looks at its channels, and not at what they hold. Where memory is short, buffers do not stay
-    /// when they are empty.
+    /// Counts a session anew. Looks at its channels, not at their contents. If memory is short, empty buffers are
+    /// freed.
     pub(super) fn recount(&mut self, peer: &mut Peer) {
         if self.left() <= self.limit / 8 {
             peer.connection.trim();
         } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.clear_grown() {
-            return; // it goes on, and counts for about what it holds meanwhile
+            return; // it remains, and counts as what it holds in the meantime
         }
         let held = (size_of::<Peer>() + peer.connection.memory()) as u64;
         peer.taken = 0;
@@ -68,7 +68,7 @@ impl Memory {
         self.replace(Some(before), Some(held));
     }
 
-    /// A session comes, goes, or holds more or less than it did.
+    /// A session was added, removed, or holds more or less than before.
     fn replace(&mut self, before: Option<u64>, after: Option<u64>) {
         let own = self.own;
         let [used_before, used] = [before, after].map(Option::unwrap_or_default);
@@ -78,5 +78,5 @@ impl Memory {
     }
 }
 
-/// A session that takes memory is counted anew when it has taken so many bytes, and when it is polled and has taken none.
+/// A session is counted anew after it has taken this many bytes, and when it is polled without having taken any.
 const RECOUNT: u64 = 1024;

@@ -1,4 +1,4 @@
-//! Answers that belong to no session: how often strangers get one, and a few that wait to be sent, each short.
+//! Replies outside of sessions: how often strangers get one, and a few short ones that wait to be sent.
 
 use super::stats::Refusal;
 use super::{Server, ServerConfig};
@@ -21,7 +21,7 @@ pub(super) enum Reply {
     Answer(Name),
 }
 
-/// How often strangers are answered.
+/// Limits how often strangers are answered.
 #[derive(Debug)]
 pub(super) struct Rates {
     pub(super) challenges: Rate,
@@ -52,7 +52,7 @@ impl Server {
         }
     }
 
-    /// Tells who sends `len` bytes to a session that is not there so, in fewer bytes.
+    /// Tells the sender of `len` bytes to an unknown session so, in fewer bytes.
     pub(super) fn reset(&mut self, now: Time, to: SocketAddr, sid: u32, len: usize) {
         if let Some(key) = self.resets.as_ref().filter(|_| len > RESET_LEN && self.rates.resets.spend(now)) {
             let reset = Reset { sid, token: key.token(sid, to.ip()) };
@@ -61,7 +61,7 @@ impl Server {
         }
     }
 
-    /// Answers with what `write` appends, at most as many bytes as a CHALLENGE has.
+    /// Replies with what `write` appends, at most as many bytes as a CHALLENGE.
     pub(super) fn reply_short(&mut self, now: Time, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
         self.scratch.clear();
         write(&mut self.scratch);
@@ -94,7 +94,7 @@ impl Server {
     }
 }
 
-/// Answers that wait at most: who drains after each datagram has one.
+/// Most replies that wait. A driver that drains after each datagram needs one.
 pub(super) const REPLIES_MAX: usize = 64;
-/// When a client that was refused may try again, ms.
+/// When a refused client may try again, ms.
 const RETRY_AFTER: u32 = 5000;

@@ -15,28 +15,28 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// All seats there are, and what finds and counts them.
+/// All seats, with what finds and counts them.
 #[derive(Debug)]
 pub(super) struct Seats {
     pub(super) table: Table<Seat>,
     by_attempt: BTreeMap<Name, u32>,
     pub(super) hosts: Hosts,
-    /// Those that are not confirmed, with the time when they are given up, the oldest first.
+    /// Unconfirmed seats, with the time when each is given up, the oldest first.
     pub(super) half_open: BTreeSet<(Time, u32)>,
     pub(super) graves: Graves,
-    /// Of those that were told no, what they were told.
+    /// What rejected clients were told.
     pub(super) rejections: Graves<Answer>,
     pub(super) memory: Memory,
-    /// The session that the application was given last, and how much it may take.
+    /// The session that the application accessed last, and how much it may take.
     lent: Option<(u32, u64)>,
     pub(super) agenda: Agenda<u32>,
     pub(super) eventful: VecDeque<u32>,
 }
 
-/// How far a client has got.
+/// The progress of a client.
 #[derive(Debug)]
 pub(super) enum Seat {
-    /// The application is asked about it.
+    /// The application is being asked about it.
     Asked(Box<Guest>),
     /// It has a session.
     Session(Box<Peer>),
@@ -46,33 +46,34 @@ pub(super) enum Seat {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) attempt: Name,
-    /// It is due when it is given up, until it is confirmed.
+    /// Until it is confirmed, it is due when it is given up.
     pub(super) entry: Entry,
 }
 
-/// A session, and what its server knows of it.
+/// A session, with what its server knows about it.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) place: Place,
     pub(super) connection: Connection,
-    /// While the client has not been heard: its ACCEPT may have got lost.
+    /// `Some` until the client is heard from: its ACCEPT may have been lost.
     pub(super) half_open: Option<Box<Answer>>,
-    /// Bytes that it held when it was counted last, and has taken since, which are some of them.
+    /// Bytes that it held when it was last counted, including what it has taken since.
     pub(super) counted: u64,
     pub(super) taken: u64,
-    /// It has taken some since it was polled last.
+    /// It has taken some since it was last polled.
     pub(super) took: bool,
     pub(super) is_eventful: bool,
     pub(super) pass: Option<Box<Pass>>,
 }
 
-/// What a client was told in the handshake. It may have got lost, so who asks again by the same message is told again, byte by byte the same.
+/// What a client was told in the handshake. It may get lost, so whoever repeats the same message is told the same
+/// again, byte by byte.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) accept: Box<[u8]>,
     pub(super) msg1_hash: u128,
     pub(super) again_from: Time,
-    /// Whether the application has let it in, and wants to know what becomes of it.
+    /// Whether the application has admitted it, and wants to know what becomes of it.
     pub(super) is_told: bool,
 }
 
@@ -93,7 +94,7 @@ impl Seat {
 }
 
 impl Peer {
-    /// Whether its events may be told: one that is over says its last words first.
+    /// Whether its events may be reported: a session that is over sends its last datagrams first.
     pub(super) fn tells(&self) -> bool {
         !(self.connection.is_closed() && self.place.entry.is_listed())
     }
@@ -143,13 +144,13 @@ impl Seats {
         Some(guest)
     }
 
-    /// Whether an attempt has a seat, or has had one.
+    /// Whether an attempt has a seat, or had one recently.
     pub(super) fn knows(&mut self, now: Time, attempt: &Name) -> bool {
         let is_over = self.graves.get(now, attempt).is_some() || self.rejections.get(now, attempt).is_some();
         is_over || self.by_attempt.contains_key(attempt)
     }
 
-    /// What a client was told that has not been heard since, or is not let in.
+    /// What was told to a client that has not been heard from since, or was rejected.
     pub(super) fn answer(&mut self, now: Time, attempt: &Name) -> Option<&mut Answer> {
         match self.by_attempt.get(attempt) {
             Some(&id) => self.peer_mut(id)?.half_open.as_deref_mut(),
@@ -157,7 +158,7 @@ impl Seats {
         }
     }
 
-    /// The way in: a seat at an id that the table has given.
+    /// The way in: takes a seat at an id from the table.
     pub(super) fn enter(&mut self, id: u32, mut seat: Seat) {
         let place = seat.place_mut();
         self.by_attempt.insert(place.attempt, id);
@@ -176,7 +177,7 @@ impl Seats {
         }
     }
 
-    /// Takes a seat out of everything but its id, which another may [enter](Self::enter) at.
+    /// Removes a seat from everything but its id, which another may [enter](Self::enter) at.
     pub(super) fn leave(&mut self, id: u32) -> Option<Seat> {
         let mut seat = self.table.lift(id)?;
         let place = seat.place_mut();
@@ -191,7 +192,7 @@ impl Seats {
         Some(seat)
     }
 
-    /// Gives an id back. The attempt that had it is remembered for a while.
+    /// Returns an id. Its attempt is remembered for a while.
     pub(super) fn give_back(&mut self, now: Time, id: u32, attempt: Name) {
         self.table.give_back(id);
         self.graves.insert(now, attempt, ());
@@ -204,7 +205,7 @@ impl Seats {
         Some(seat)
     }
 
-    /// The oldest that is not confirmed, of one address or of all.
+    /// The oldest unconfirmed seat, of one address or of all.
     pub(super) fn oldest(&self, host: Option<IpAddr>) -> Option<u32> {
         let is_of = |id: &u32| {
             host.is_none_or(|host| self.table.get(*id).is_some_and(|seat| seat.place().host() == host))
@@ -212,14 +213,15 @@ impl Seats {
         self.half_open.iter().map(|(_, id)| *id).find(is_of)
     }
 
-    /// Whether one was let in and has not been heard for longer than an answer takes: where there is no other room, it goes.
+    /// Whether an admitted client has not been heard from for longer than an answer takes. It is removed if there is no
+    /// other room.
     pub(super) fn has_ghost(&self, now: Time) -> bool {
         let given_up_first = self.half_open.first().filter(|(_, id)| self.peer(*id).is_some());
         given_up_first.is_some_and(|(until, _)| *until <= now + (TIME_WAIT - ANSWER_MAX))
     }
 
-    /// A session that is up goes to the application, which may send and read. It counts down itself what it takes; what it gives back is
-    /// seen when it is counted anew, which is when it has been polled.
+    /// Gives the application a session that is up, to send and read. The session counts down what it takes. What it
+    /// frees is noticed when it is counted anew, after it was polled.
     pub(super) fn lend(&mut self, id: u32) -> Option<&mut Connection> {
         if self.lent.is_none_or(|(lent, _)| lent != id) {
             self.end_loan();
@@ -246,7 +248,7 @@ impl Seats {
 }
 
 impl Server {
-    /// A seat is given back whose time is out, or which others need; what it is of a session is returned.
+    /// Gives back a seat whose time is up or which others need. Returns its session, if it has one.
     pub(super) fn dismiss(&mut self, now: Time, id: u32) -> Option<Box<Peer>> {
         let (peer, is_told) = match self.seats.free(now, id)? {
             Seat::Asked(guest) => {
@@ -263,7 +265,7 @@ impl Server {
             }
         };
         if is_told {
-            // The application knows of a client that will not come in.
+            // The application knows about a client that will not join.
             let closed =
                 Event::Closed { reason: CloseReason::ConnectTimeout, undelivered: Undelivered::default() };
             self.notices.push_back((SessionId(id), closed));
@@ -272,10 +274,12 @@ impl Server {
     }
 }
 
-/// How long a client has to be heard, and how long an attempt is remembered that is over: as long as a cookie lives at most.
+/// How long a client has until it must be heard from, and how long an ended attempt is remembered: the longest life of
+/// a cookie.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(10);
 pub(super) const ACCEPT_EACH: Duration = Duration::from_millis(50);
-/// What a client that was let in takes to be heard over most paths. Who asks again each second in the name of others does not hold a place.
+/// How long it takes to hear from an admitted client over most paths. Repeating requests in the name of others every
+/// second does not hold a place.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
-/// Attempts that are kept from coming back, for each session that there may be.
+/// Ended attempts that are remembered, per possible session.
 const GRAVES_EACH: usize = 4;

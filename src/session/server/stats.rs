@@ -10,10 +10,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 stats! {
-    /// What a server has accepted, ended and dropped, by kind, beside what each [connection](crate::session::Connection::stats) counts.
+    /// What a server has accepted, ended and dropped, by kind. Each [connection](crate::session::Connection::stats) has
+    /// statistics of its own.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct ServerStats: AddAssign {
-        /// Sessions there are: asked for, not confirmed, up, and just over.
+        /// Current sessions: asked for, not confirmed, up, and just over.
         pub sessions: usize => "whitewater_server_sessions",
         /// Datagrams received.
         pub datagrams: u64 => "whitewater_server_datagrams_received_total",
@@ -23,85 +24,85 @@ stats! {
         pub datagrams_sent: u64 => "whitewater_server_datagrams_sent_total",
         /// Bytes of datagrams sent.
         pub bytes_sent: u64 => "whitewater_server_bytes_sent_total",
-        /// Datagrams that their session dropped: not authentic, not new, from elsewhere, or too late.
+        /// Datagrams that their session dropped: not authentic, not new, from another address, or too late.
         pub dropped: u64 => "whitewater_server_dropped_total",
-        /// Cookies given out.
+        /// Cookies sent.
         pub challenges: u64 => "whitewater_server_challenges_total",
         /// Clients that the application was asked about.
         pub requested: u64 => "whitewater_server_requested_total",
         /// Sessions begun, confirmed or not.
         pub accepted: u64 => "whitewater_server_accepted_total",
-        /// ACCEPTs sent again, those that say no among them.
+        /// ACCEPTs sent again, including rejections.
         pub accepts_repeated: u64 => "whitewater_server_accepts_repeated_total",
-        /// Sessions whose client has been heard.
+        /// Sessions whose client was heard from.
         pub confirmed: u64 => "whitewater_server_confirmed_total",
-        /// Sessions never confirmed, that made room or whose time was out.
+        /// Sessions that were never confirmed, and made room or timed out.
         pub unconfirmed: u64 => "whitewater_server_unconfirmed_total",
         /// RESETs sent.
         pub resets: u64 => "whitewater_server_resets_total",
         /// DENYs sent.
         pub denials: u64 => "whitewater_server_denials_total",
-        /// Bytes that all sessions hold now.
+        /// Bytes that all sessions hold.
         pub memory: u64 => "whitewater_server_memory_bytes",
-        /// What was dropped without a session, by what was wrong.
+        /// What was dropped without a session, by reason.
         pub rejected: RejectedRequests => "whitewater_server_rejected_total",
     }
 }
 
 reasons! {
-    /// What a server has dropped without a session, by what was wrong.
+    /// What a server has dropped without a session, by reason.
     pub struct RejectedRequests: u64, each a Refusal {
-        /// No packet of the protocol, or one that servers do not get.
+        /// Not a packet of the protocol, or one that servers do not get.
         malformed: Malformed,
         /// Another version of the protocol.
         version: Version,
-        /// A suite that the server does not have.
+        /// A suite that the server does not support.
         suite: Suite,
-        /// Another application.
+        /// A client of another application.
         protocol: Protocol,
-        /// Cookies asked for too often.
+        /// Cookies requested too often.
         challenge_rate: ChallengeRate,
-        /// A cookie that is too old, or not ours, or another's.
+        /// A cookie that is too old, not ours, or for another client.
         cookie: Cookie,
-        /// A CONNECT of an attempt that is known: confirmed, over, changed, or answered a moment ago.
+        /// A CONNECT of a known attempt: confirmed, over, changed, or answered a moment ago.
         repeated: Repeated,
-        /// One address asks for too many sessions a second.
+        /// Too many sessions per second from one address.
         accept_rate: AcceptRate,
-        /// One address has too many sessions.
+        /// Too many sessions from one address.
         per_address: PerAddress,
-        /// There is no room for another session.
+        /// No room for another session.
         full: Full,
-        /// A connect token that is not good, or not any more.
+        /// A connect token that is not valid, or no longer valid.
         token: Token,
-        /// A connect token older than the one by which its client is in.
+        /// A connect token older than the one that its client is connected with.
         outdated: Outdated,
         /// The first message of a handshake is not authentic.
         handshake: Handshake,
         /// The client does not have the same channels.
         shape: Shape,
-        /// The application said no.
+        /// The application rejected the client.
         declined: Declined,
-        /// The application said nothing for 10 s, or until others needed the room.
+        /// The application did not answer within 10 s, or before others needed the room.
         unanswered: Unanswered,
-        /// DATA of no session that there is.
+        /// DATA for an unknown session.
         unknown: Unknown,
-        /// Answers that found no room: drain `poll_transmit` after each call.
+        /// Replies without room: drain `poll_transmit` after each call.
         replies: Replies,
     }
 }
 
-/// When each kind may be logged again: a flood must not fill a disk.
+/// When each reason may be logged again: a flood must not fill a disk.
 #[derive(Debug, Default)]
 pub(super) struct Quiet([Time; Refusal::Replies as usize + 1]);
 
-/// A refusal, and what the log says of it beside.
+/// A refusal, with details for the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refused {
     pub(super) refusal: Refusal,
     pub(super) why: Option<Why>,
 }
 
-/// Why in detail; nothing secret.
+/// The details of a reason, without secrets.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(super) enum Why {
     #[error(transparent)]

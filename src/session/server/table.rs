@@ -1,27 +1,28 @@
-//! Sessions by their ids: an index, no search, and an id that is out of date finds nothing.
+//! Sessions by id: an index and no search. An outdated id finds nothing.
 
 use crate::session::wire::{Data, is_reserved_conv};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// A session of a server. The id of one that is gone finds nothing.
+/// A session of a server. The id of a session that is gone finds nothing.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SessionId(pub(super) u32);
 
 impl SessionId {
-    /// The id of that number, for what can keep no other: [`to_bits`](Self::to_bits) makes it. Any other number finds nothing, or somebody else.
+    /// The id with this number, for programs that can only keep numbers; from [`to_bits`](Self::to_bits). Any other
+    /// number finds nothing, or another session.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// A number that no other session of this server has, until a few thousand more have been in its place.
+    /// A number that no other session of this server has, until a few thousand more have used its place.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// Which of the servers on one port it belongs to: [`ServerConfig::shard`](super::ServerConfig::shard).
+    /// Which of the servers that share a port it belongs to; see [`ServerConfig::shard`](super::ServerConfig::shard).
     #[must_use]
     pub const fn shard(self) -> u8 {
         (self.0 >> SHARD_SHIFT) as u8 // the top 6 bits fit
@@ -34,10 +35,11 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The shard that owns the session of a datagram from its client: [`ServerConfig::shard`](super::ServerConfig::shard), which the top 6 bits of
-/// the session's id have. `None`: it is of no session, and whoever got it answers it.
+/// The shard that owns the session of a client's datagram: the top 6 bits of the session's id, from
+/// [`ServerConfig::shard`](super::ServerConfig::shard). `None`: it belongs to no session, and whoever receives it
+/// answers it.
 ///
-/// It is read and not verified: whoever sends it can write any.
+/// It is read but not verified: a sender can write any value.
 ///
 /// ```
 /// use whitewater::session::shard_of;
@@ -53,13 +55,13 @@ pub fn shard_of(datagram: &[u8]) -> Option<u8> {
     Some(SessionId(data.sid).shard())
 }
 
-/// Values in slots. The id of one is `shard (6 bits) | slot (14) | generation (12)`, the last two xor a number drawn once a process: so a
-/// socket can tell shards apart without keys, and a stranger learns nothing else from an id.
+/// Values in slots. An id is `shard (6 bits) | slot (14) | generation (12)`, the last two xor a number drawn once per
+/// process. So a socket can tell shards apart without keys, and a stranger learns nothing else from an id.
 #[derive(Debug)]
 pub(super) struct Table<T> {
-    /// The id that each was taken by last, and what is there.
+    /// For each slot, the last id that used it, and its value.
     slots: Vec<(u32, Option<T>)>,
-    /// Empty slots, the one longest empty first.
+    /// Empty slots, the longest empty first.
     free: VecDeque<u32>,
     shard: u32,
     mask: u32,
@@ -81,7 +83,7 @@ impl<T> Table<T> {
         self.len() >= self.limit
     }
 
-    /// An id to [`insert`](Self::insert) a value at or to [give back](Self::give_back); `None`: all slots are taken.
+    /// An id to [`insert`](Self::insert) a value at or to [give back](Self::give_back). `None`: all slots are taken.
     pub(super) fn next_id(&mut self) -> Option<u32> {
         if self.is_full() {
             return None;
@@ -95,14 +97,14 @@ impl<T> Table<T> {
         loop {
             let generation = (*id ^ mask).wrapping_add(1) & GENERATION;
             *id = (shard | index << SLOT_SHIFT | generation) ^ mask;
-            // An id is the conv of KCP segments.
+            // An id is also the conv of KCP segments.
             if *id != 0 && !is_reserved_conv(*id) {
                 return Some(*id);
             }
         }
     }
 
-    /// Holds `value` at an id that [`next_id`](Self::next_id) has given.
+    /// Stores `value` at an id from [`next_id`](Self::next_id).
     pub(super) fn insert(&mut self, id: u32, value: T) {
         if let Some(slot) = self.slot(id) {
             *slot = Some(value);
@@ -146,7 +148,7 @@ impl<T> Table<T> {
 
 const SLOT_SHIFT: u32 = 12;
 const SHARD_SHIFT: u32 = 26;
-/// Most shards on one port: as many as 6 bits of a session's id tell apart.
+/// Most shards on one port: as many as 6 bits of a session's id can distinguish.
 pub const SHARDS_MAX: usize = 1 << (u32::BITS - SHARD_SHIFT);
 const GENERATION: u32 = (1 << SLOT_SHIFT) - 1;
 const SLOT: u32 = (1 << (SHARD_SHIFT - SLOT_SHIFT)) - 1;

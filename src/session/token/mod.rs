@@ -1,11 +1,11 @@
-//! Connect tokens: a matchmaker says who may come in, and the server believes it without asking anybody.
+//! Connect tokens: a matchmaker decides which clients may join, and the server verifies that without asking anybody.
 //!
-//! The matchmaker seals a token for one server, whose key it derives from a key of the whole fleet. The server needs its own key and
-//! its own memory, no store that servers share: a token fits one server, so only that one has to remember that it was used, and a
-//! server that was started again takes none from before. The client cannot read the sealed part; it gets the same pre-shared key
-//! beside it, over a connection that is secret.
+//! The matchmaker seals a token for one server, with a key that it derives from the key of the whole fleet. The server
+//! needs only its own key and its own memory, no store shared between servers: each token is for one server, so only
+//! that server must remember its use, and a restarted server accepts no earlier tokens. The client cannot read the
+//! sealed part. It gets the same pre-shared key with the token, over a confidential connection.
 //!
-//! All of it takes the feature `crypto`; without that no token is made, and none is good.
+//! All of this needs the feature `crypto`. Without it, no token can be made or accepted.
 
 mod public;
 mod sealed;
@@ -23,28 +23,28 @@ pub(super) use sealed::LABEL;
 use super::wire::Short;
 
 errors! {
-    /// Why no token is made, or why one does not let anybody in, in the order in which it is looked at.
+    /// Why a token cannot be made or is not accepted, in the order of the checks.
     TokenError {
-        /// It cannot be made of such an [`Order`].
+        /// The [`Order`] is invalid.
         "{field}: {must}" Order { field: &'static str, must: &'static str },
-        "{have} bytes are no token" Length { have: usize },
-        "version {found} of tokens is not ours" Version { found: u8 },
+        "{have} bytes is not the length of a token" Length { have: usize },
+        "token version {found} is not supported" Version { found: u8 },
         "the token is for server {found}" Server { found: u64 },
-        /// It is sealed with a key that we do not have, or not any more.
+        /// It is sealed with a key that we do not have, or no longer have.
         "the token is sealed with key {found}" Key { found: u8 },
         "the token expired at {expires}" Expired { expires: u64 },
-        /// It would hold for longer than any may.
+        /// It is valid for longer than allowed.
         "the token expires at {expires}, too far in the future" TooLong { expires: u64 },
-        /// It is not what the matchmaker sealed, or for another protocol.
+        /// The matchmaker did not seal it, or it is for another protocol.
         "the token is not authentic" Forged,
         "the token is for suite {found:#06x}" Suite { found: u16 },
-        "there is no token under the seal" Content,
-        /// It is older than this server.
+        "the sealed part is not a token" Content,
+        /// It was made before this server started.
         "the token was made at {created}, before the server" BeforeStart { created: u64 },
         "the token was used before" Used,
-        /// So many tokens were used that no more can be remembered: the client may try again later.
+        /// So many tokens were used that no more can be remembered. The client may try again later.
         "no room to remember another token" Full,
-        /// The program was built without the feature `crypto`, which tokens take.
+        /// The program was built without the feature `crypto`.
         "tokens are not built in" NotBuiltIn,
     }
 }
@@ -55,11 +55,11 @@ impl From<Short> for TokenError {
     }
 }
 
-/// Longest time from now to the end of a token, s.
+/// Longest time that a token may be valid, s.
 pub const LIFE_MAX: u64 = 600;
-/// The latest time that is taken for one in seconds since 1970, in the year 5138: what is later was counted in ms.
+/// Times after this one, in the year 5138, are not taken as seconds since 1970: they were given in ms.
 pub(super) const LATEST: u64 = 100_000_000_000;
-/// How far the clocks of a matchmaker and a server may differ, s.
+/// Largest accepted difference between the clocks of a matchmaker and a server, s.
 pub const SKEW: u64 = 5;
 /// Most addresses in a [`PublicToken`].
 pub const ADDRESSES_MAX: usize = 4;

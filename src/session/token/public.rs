@@ -1,4 +1,4 @@
-//! The part of a token that the client gets.
+//! The part of a token that the client receives.
 
 use super::{ADDRESSES_MAX, SEALED_LEN, TokenError};
 use crate::session::Suite;
@@ -6,30 +6,31 @@ use crate::session::wire::Reader;
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
 
-/// What a client gets from the matchmaker, over a connection that nobody else can read: who has it can come in, once.
+/// What a client receives from the matchmaker, over a connection that nobody else can read: whoever has it can join,
+/// once.
 #[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PublicToken {
-    /// The game and its own version of its protocol.
+    /// The game and its version of its protocol.
     pub protocol_id: u64,
     /// The suite to ask for.
     pub suite: Suite,
-    /// When it was made, seconds since 1970.
+    /// When it was made, in seconds since 1970.
     pub created: u64,
-    /// When it ends, seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub expires: u64,
     /// The pre-shared key for the handshake.
     pub psk: Zeroizing<[u8; 32]>,
-    /// The public half of the server's own key, if the suite needs it.
+    /// The public half of the server's key, if the suite needs it.
     pub server_key: Option<[u8; 32]>,
-    /// Where the server is, the best address first.
+    /// The addresses of the server, the best first.
     pub addresses: Vec<SocketAddr>,
-    /// What the server gets.
+    /// The part for the server.
     pub sealed: [u8; SEALED_LEN],
 }
 
 impl PublicToken {
-    /// Its bytes, at most 556. They are a secret.
+    /// Its encoding, at most 556 bytes. Keep it secret.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let Self { protocol_id, suite, created, expires, psk, server_key, addresses, sealed } = self;
@@ -61,11 +62,11 @@ impl PublicToken {
         bytes
     }
 
-    /// The token of these bytes.
+    /// Decodes a token.
     ///
     /// # Errors
     ///
-    /// When they are none, or are for a suite that we do not know.
+    /// The bytes are not a token, or it is for an unknown suite.
     pub fn decode(bytes: &[u8]) -> Result<Self, TokenError> {
         let mut reader = Reader::new(bytes);
         if reader.array()? != *MAGIC {
@@ -105,5 +106,5 @@ fn address(reader: &mut Reader<'_>) -> Result<SocketAddr, TokenError> {
 const MAGIC: &[u8; 4] = b"WWT1";
 const IPV4: u8 = 4;
 const IPV6: u8 = 6;
-/// Bytes of the longest: the fixed part, a key, addresses of IPv6, what is sealed.
+/// Length of the longest encoding: the fixed part, a key, IPv6 addresses, the sealed part.
 const ENCODED_MAX: usize = 64 + 32 + ADDRESSES_MAX * 19 + SEALED_LEN;

@@ -1,4 +1,4 @@
-//! The part of a token that only the server can read, the key that seals it, and how a matchmaker makes one.
+//! The part of a token that only the server can read, the key that seals it, and how a matchmaker makes it.
 
 use super::{ADDRESSES_MAX, LATEST, LIFE_MAX, PublicToken, TokenError};
 use crate::session::Suite;
@@ -8,55 +8,55 @@ use crate::session::wire::Reader;
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
 
-/// The key of one server: who has it can make and read tokens for this server.
+/// The key of one server. Whoever has it can make and read tokens for this server.
 pub struct ServerKey {
     pub(super) server_id: u64,
     pub(super) key_id: u8,
     key: Zeroizing<[u8; 32]>,
 }
 
-/// What a token shall say.
+/// What a token should say.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "an order leaves nothing open")]
 pub struct Order<'a> {
-    /// The game and its own version of its protocol.
+    /// The game and its version of its protocol.
     pub protocol_id: u64,
-    /// One of the suites with a pre-shared key, which take the feature `crypto`.
+    /// A suite with a pre-shared key; these need the feature `crypto`.
     pub suite: Suite,
     /// The client.
     pub client_id: u64,
-    /// The match, or whatever the application likes.
+    /// The match, or anything else that the application chooses.
     pub match_id: [u8; 16],
-    /// Now, seconds since 1970.
+    /// The current time, in seconds since 1970.
     pub created: u64,
-    /// When the token ends: after `created`, at most [`LIFE_MAX`] later. 45 s is plenty.
+    /// When the token expires: must be within [`LIFE_MAX`] s after `created`. 45 s is plenty.
     pub expires: u64,
-    /// Where the server is, the best address first; 1 to [`ADDRESSES_MAX`].
+    /// The addresses of the server, the best first: 1 to [`ADDRESSES_MAX`].
     pub addresses: &'a [SocketAddr],
-    /// The public half of the server's own key, if the suite needs it.
+    /// The public half of the server's key, if the suite needs it.
     pub server_key: Option<[u8; 32]>,
-    /// The application's own, at most [`USER_MAX`](super::USER_MAX) bytes. The client cannot read it.
+    /// The application's data, at most [`USER_MAX`](super::USER_MAX) bytes. The client cannot read it.
     pub user: &'a [u8],
 }
 
 impl ServerKey {
-    /// A key as a server gets it from the matchmaker, or as it makes it of random bytes for the matchmaker.
+    /// A key that a server received from the matchmaker, or made from random bytes and gives to the matchmaker.
     #[must_use]
     pub fn new(server_id: u64, key_id: u8, key: [u8; 32]) -> Self {
         Self { server_id, key_id, key: Zeroizing::new(key) }
     }
 
-    /// The key itself, to be handed to the server, and to nobody else.
+    /// The key itself, for the server and nobody else.
     #[must_use]
     pub fn secret(&self) -> &[u8; 32] {
         &self.key
     }
 
-    /// Makes a token. `psk` and `nonce` are random bytes for this token alone.
+    /// Makes a token. `psk` and `nonce` are random bytes for this token only.
     ///
     /// # Errors
     ///
-    /// [`TokenError::Order`]: no server would take it.
+    /// [`TokenError::Order`]: no server would accept it.
     pub fn mint(
         &self,
         order: &Order<'_>,
@@ -147,23 +147,23 @@ printed_without_secrets! { ServerKey { server_id, key_id } }
 #[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Grant {
-    /// The client, as the matchmaker calls it.
+    /// The client, by the matchmaker's number.
     pub client_id: u64,
-    /// What the client has to know; for the handshake.
+    /// The key for the handshake, which the client must know.
     pub psk: Zeroizing<[u8; 32]>,
-    /// When the token was made, seconds since 1970. Of two of one client the newer holds.
+    /// When the token was made, in seconds since 1970. Of two tokens of one client, the newer wins.
     pub created: u64,
-    /// When it ends, seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub expires: u64,
-    /// The match, or whatever the application likes.
+    /// The match, or anything else that the application chose.
     pub match_id: [u8; 16],
-    /// The application's own, at most [`USER_MAX`] bytes.
+    /// The application's data, at most [`USER_MAX`] bytes.
     pub user: Vec<u8>,
-    /// What tells this token from all others.
+    /// Distinguishes this token from all others.
     pub(super) nonce: [u8; NONCE_LEN],
 }
 
-/// What stands before the ciphertext, for all to read.
+/// The part before the ciphertext, which is not encrypted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Head {
     pub(super) key_id: u8,
@@ -189,14 +189,14 @@ impl Head {
         Ok(Self { key_id, suite, server_id, expires })
     }
 
-    /// What the tag is over beside the ciphertext.
+    /// What the tag authenticates besides the ciphertext.
     fn associated(head: &[u8; HEAD_LEN], protocol_id: u64) -> [u8; LABEL.len() + 8 + HEAD_LEN] {
         concat(&[LABEL, &protocol_id.to_le_bytes(), head])
     }
 }
 
 impl Grant {
-    /// The bytes that are sealed. `None`: `user` is too long.
+    /// The bytes to seal. `None`: `user` is too long.
     fn encode(&self) -> Option<Zeroizing<[u8; PLAIN_LEN]>> {
         let Self { client_id, psk, created, expires: _, match_id, user, nonce: _ } = self;
         let user_len = u16::try_from(user.len()).ok().filter(|_| user.len() <= USER_MAX)?;
@@ -228,10 +228,10 @@ printed_without_secrets! { Grant { client_id, created, expires, match_id } }
 
 /// Bytes of a sealed token: head, nonce, ciphertext, tag.
 pub const SEALED_LEN: usize = HEAD_LEN + NONCE_LEN + PLAIN_LEN + 16;
-/// Most bytes that the application may have in a token.
+/// Most bytes of application data in a token.
 pub const USER_MAX: usize = 256;
 const VERSION: u8 = 1;
-/// Keeps the keys and tags of tokens apart from all others.
+/// Separates the keys and tags of tokens from all others.
 pub(in crate::session) const LABEL: &[u8; 10] = b"ww/1 token";
 const HEAD_LEN: usize = 20;
 pub(super) const NONCE_LEN: usize = 24;

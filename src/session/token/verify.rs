@@ -1,4 +1,5 @@
-//! How a server looks at a token, and which ones were used: none counts twice, however the clock goes and however many come.
+//! How a server verifies tokens and remembers which were used. No token counts twice, whatever the clock does and
+//! however many arrive.
 
 use super::sealed::{Head, NONCE_LEN};
 use super::{Grant, LIFE_MAX, SEALED_LEN, SKEW, ServerKey, TokenError};
@@ -6,10 +7,10 @@ use crate::session::Suite;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Looks at the tokens that clients bring, and remembers which were used.
+/// Verifies the tokens of clients, and remembers which were used.
 ///
-/// Clones have the same keys and the same memory: what was used at one server of a process cannot be used at another, and a key that is
-/// [rotated](Self::rotate) in is everyone's.
+/// Clones share their keys and memory: a token used at one server of a process cannot be used at another, and a key
+/// that is [rotated](Self::rotate) in applies to all.
 #[derive(Clone, Debug)]
 pub struct Verifier(Arc<Mutex<Shared>>);
 
@@ -17,56 +18,57 @@ pub struct Verifier(Arc<Mutex<Shared>>);
 struct Shared {
     key: Arc<ServerKey>,
     previous: Option<Arc<ServerKey>>,
-    /// Since when it is remembered what was used, seconds since 1970.
+    /// Since when used tokens are remembered, in seconds since 1970.
     since: Option<u64>,
     used: Used,
 }
 
-/// Two generations of used tokens: one that is filled, and the one before, which is forgotten as a whole when the last of its
-/// tokens is over.
+/// Two generations of used tokens: one that is being filled, and the one before. That is cleared as a whole when its
+/// last token has expired.
 #[derive(Clone, Debug, Default)]
 struct Used {
     young: Generation,
     old: Generation,
-    /// Tokens that end no later than this may have been used and forgotten.
+    /// Tokens that expire no later than this may have been used and cleared.
     forgotten: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Generation {
     nonces: BTreeSet<[u8; NONCE_LEN]>,
-    /// When the last of them ends, seconds since 1970.
+    /// When the last of them expires, in seconds since 1970.
     expires: u64,
 }
 
 impl Verifier {
-    /// For the server that has `key`, or for several of one process.
+    /// A verifier for the server that has `key`, or for several servers of one process.
     #[must_use]
     pub fn new(key: ServerKey) -> Self {
         let shared = Shared { key: Arc::new(key), previous: None, since: None, used: Used::default() };
         Self(Arc::new(Mutex::new(shared)))
     }
 
-    /// From now on, `now` in seconds since 1970, tokens are taken; none that was made before, for what was used before is not known. The
-    /// first server does this as it is made, and the first time counts.
+    /// Accepts tokens from now on, `now` in seconds since 1970. Refuses tokens made earlier, because it is unknown
+    /// which of those were used. A server calls this when it is made; only the first call counts.
     pub fn begin(&self, now: u64) {
         self.lock().since.get_or_insert(now);
     }
 
-    /// From now on tokens are sealed with `key`; those of the last key hold for as long as they hold.
+    /// Expects tokens sealed with `key` from now on. Tokens of the previous key stay valid until they expire.
     pub fn rotate(&self, key: ServerKey) {
         let mut shared = self.lock();
         shared.previous = Some(std::mem::replace(&mut shared.key, Arc::new(key)));
     }
 
-    /// What a token of `protocol_id` grants, now, for a client that asks for `suite`. It still counts as not used: only when the client has shown
-    /// that it knows the pre-shared key, [`use_up`](Self::use_up) it. Otherwise whoever saw it could use it up.
+    /// Returns what a token of `protocol_id` grants to a client that asks for `suite`. The token does not count as used
+    /// yet: call [`use_up`](Self::use_up) once the client has shown that it knows the pre-shared key. Otherwise anybody
+    /// who sees a token could use it up.
     ///
-    /// `now`: seconds since 1970.
+    /// `now`: in seconds since 1970.
     ///
     /// # Errors
     ///
-    /// The first of [`TokenError`], in its order. The cipher comes after all that costs nothing.
+    /// The first [`TokenError`] that applies, in their order. Decryption comes after all cheap checks.
     pub fn open(&self, now: u64, protocol_id: u64, suite: Suite, sealed: &[u8]) -> Result<Grant, TokenError> {
         let have = sealed.len();
         let sealed: &[u8; SEALED_LEN] = sealed.try_into().map_err(|_| TokenError::Length { have })?;
@@ -95,16 +97,16 @@ impl Verifier {
         Ok(grant)
     }
 
-    /// Remembers that a token was used.
+    /// Records that a token was used.
     ///
     /// # Errors
     ///
-    /// When it was used before, or no more can be remembered. Then nobody may come in by it.
+    /// It was used before, or no more can be recorded. The client must not be admitted then.
     pub fn use_up(&self, now: u64, grant: &Grant) -> Result<(), TokenError> {
         self.lock().used.insert(now, grant.nonce, grant.expires)
     }
 
-    /// Held for a look-up, once or twice a CONNECT that is worth it.
+    /// Held for a look-up, once or twice per plausible CONNECT.
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,5 +147,5 @@ impl Used {
     }
 }
 
-/// Tokens of a generation: 200 KiB of nonces.
+/// Tokens per generation: 200 KiB of nonces.
 const GENERATION_MAX: usize = 8192;

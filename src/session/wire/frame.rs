@@ -1,10 +1,10 @@
-//! What the body of a DATA packet is made of.
+//! The frames in the body of a DATA packet.
 
 use crate::seq::Seq16;
 use crate::wire::reader::{Reader, Short, Value, values};
 
-/// Declares the frames, each once with its type: those with an encoding of their own, those that are a value, and those of any length, with
-/// the value before their bytes if there is one.
+/// Declares the frames, each once with its type: those with an encoding of their own, those that encode one value, and
+/// those of any length, with the value before their bytes if there is one.
 macro_rules! frames {
     (
         own { $($(#[$own_doc:meta])* $own:ident($($own_type:ty),*) = $own_const:ident $own_code:literal,)* }
@@ -27,7 +27,7 @@ macro_rules! frames {
         $(pub(super) const $any_const: u8 = $any_code;)*
 
         impl<'a> Frame<'a> {
-            /// A frame that has no encoding of its own, behind its type.
+            /// Decodes a frame without an encoding of its own, after its type.
             fn decode_content(found: u8, from: &mut Reader<'a>) -> Result<Self, FrameError> {
                 match found {
                     $($const => return Ok(Self::$value(Value::read(from)?)),)*
@@ -43,7 +43,7 @@ macro_rules! frames {
                 }
             }
 
-            /// Appends it as the last one.
+            /// Appends the frame as the last one.
             #[inline]
             pub(super) fn write(&self, to: &mut Vec<u8>) {
                 match self {
@@ -66,7 +66,7 @@ macro_rules! frames {
                 }
             }
 
-            /// Bytes of it as the last one.
+            /// Its length in bytes as the last frame.
             pub(super) const fn len(&self) -> usize {
                 match self {
                     Self::Pad(len) => *len,
@@ -84,60 +84,60 @@ macro_rules! frames {
 
 frames! {
     own {
-        /// Nothing, up to the end of the body: so many bytes, the type included; at least 1.
+        /// Padding up to the end of the body: this many bytes including the type, at least 1.
         Pad(usize) = PAD 0,
-        /// The session is over: why, for programs, and in words: see [`is_close_text`].
+        /// The session is over. The code is for programs, the text for people; see [`is_close_text`].
         Close(u16, &'a str) = CLOSE 8,
     }
     values {
         /// Which packets have arrived.
         Ack(AckFrame) = ACK 3,
-        /// Are you there? With any number, which comes back.
+        /// A question whether the peer is alive. The answer returns the number.
         Ping(u64) = PING 4,
-        /// The answer, with the number of the question.
+        /// The answer, with the number from the question.
         Pong(u64) = PONG 5,
-        /// Are you really there, at this address?
+        /// A question whether the peer receives packets at this address.
         PathChallenge([u8; 8]) = PATH_CHALLENGE 6,
-        /// The answer, with the bytes of the question.
+        /// The answer, with the bytes from the question.
         PathResponse([u8; 8]) = PATH_RESPONSE 7,
         /// How many packets have arrived with which marks.
         Ecn(EcnFrame) = ECN 12,
-        /// How much gets lost of what its receiver sends, and what was rebuilt.
+        /// How much of what the receiver of this frame sends gets lost, and what was rebuilt.
         Loss(LossFrame) = LOSS 14,
     }
     of_any_length {
         /// Segments of KCP.
         Kcp() = KCP 1,
-        /// A message that is not sent again.
+        /// An unreliable message: not resent.
         Dgram() = DGRAM 2,
-        /// Go to another server, with this connect token.
+        /// Asks the client to move to another server, with this connect token.
         Redirect() = REDIRECT 9,
         /// Messages packed into bits.
         Packed() = PACKED 10,
-        /// A part of the content of a [`Kcp`](Self::Kcp) that is too long for the path, which never is empty.
+        /// A part of the content of a [`Kcp`](Self::Kcp) that is too long for the path. Never empty.
         KcpPart(part: KcpPart) = KCP_PART 11,
-        /// A sum of earlier packets, of which one that is lost is rebuilt: the low half of the number of the first of them, then as in
-        /// `code`. The first frame of its body.
+        /// A sum of earlier packets, from which one lost packet can be rebuilt: the low half of the number of the
+        /// first, then as in `code`. Always the first frame of its body.
         Repair(first: u32) = REPAIR 13,
     }
 }
 
 values! {
-    /// What gets lost, and what of it was rebuilt.
+    /// What gets lost, and which lost packets were rebuilt.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     LossFrame {
         /// The low 16 bits of a packet number.
         newest: Seq16,
-        /// Bit i: the packet `newest` - i did not arrive and was rebuilt.
+        /// Bit i: the packet `newest` - i was lost and rebuilt.
         rebuilt: u32,
-        /// The share of packets that get lost, of 255; 0: so few that no repairs are wanted.
+        /// The share of packets that get lost, of 255. 0: so few that no repairs are wanted.
         share: u8,
     }
 
-    /// Packets that have arrived, by what their IP headers said; each count is modulo 2^32.
+    /// Number of packets that have arrived, by the mark in their IP headers. Each count is modulo 2^32.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     EcnFrame {
-        /// Not marked, or in a way that its sender does not use.
+        /// Not marked, or with a mark that the sender does not use.
         unmarked: u32,
         /// Marked by their sender: ECT(0).
         capable: u32,
@@ -145,10 +145,11 @@ values! {
         congested: u32,
     }
 
-    /// The place of a part among those of its frame. All parts but the last have one length, and the last is no longer.
+    /// The position of a part within its frame. All parts but the last have the same length, and the last is not
+    /// longer.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     KcpPart {
-        /// The number of the frame: each end counts those that it cuts up.
+        /// The number of the frame. Each end counts the frames that it cuts.
         number: Seq16,
         /// The number of the part, from 0.
         id: u8,
@@ -163,13 +164,13 @@ values! {
         ack: Seq16,
         /// Bit i: `ack` - 1 - i was received.
         bits: u32,
-        /// How long its receiver has had it, in units of 0.1 ms.
+        /// How long ago the acknowledging end received it, in units of 0.1 ms.
         delay: u16,
     }
 }
 
 impl EcnFrame {
-    /// All packets that have arrived, modulo 2^32.
+    /// The number of packets that have arrived, modulo 2^32.
     #[must_use]
     pub const fn packets(&self) -> u32 {
         self.unmarked.wrapping_add(self.capable).wrapping_add(self.congested)
@@ -177,19 +178,19 @@ impl EcnFrame {
 }
 
 errors! {
-    /// Why a body is not a sequence of frames. Nothing of it counts.
+    /// Why a body is not a sequence of frames. Nothing in it counts.
     FrameError {
-        /// There is no such frame, or it may not extend to the end.
-        "{found:#04x} is no frame" Kind { found: u8 },
+        /// An unknown frame, or one that may not extend to the end.
+        "{found:#04x} is not a frame" Kind { found: u8 },
         "a frame is cut off" Truncated,
-        "the last frame is not the shortest that says this" NotShortest,
+        "the last frame is not in its shortest form" NotShortest,
         "the padding is not zero" Padding,
-        /// The text of a CLOSE is too long, no UTF-8, or has control characters.
-        "the text of a close is none" Text,
-        /// A KCP_PART is none: it has no bytes, comes after the last, or is a whole frame.
-        "a part of a frame is none" Part,
-        "a repair behind another frame" Repair,
-        "more frames than a body may have" TooMany,
+        /// The text of a CLOSE is too long, is not UTF-8 or has control characters.
+        "the text of a close is invalid" Text,
+        /// An invalid KCP_PART: it is empty, lies after the last part, or is a whole frame.
+        "a part of a frame is invalid" Part,
+        "a repair after another frame" Repair,
+        "too many frames in a body" TooMany,
     }
 }
 
@@ -199,19 +200,19 @@ impl From<Short> for FrameError {
     }
 }
 
-/// The frames of a body that is one as a whole.
+/// The frames of a body, all of which are valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames<'a> {
     rest: Reader<'a>,
-    /// The first of them, and what is behind it: most bodies have no other.
+    /// The first frame and what follows it: most bodies have only one.
     first: Option<(Frame<'a>, Reader<'a>)>,
-    /// Of each frame of the body, the bit of its type.
+    /// A bit for the type of each frame in the body.
     types: u16,
 }
 
 impl<'a> Frames<'a> {
-    /// Looks at the whole body, and then gives the frames one by one. An empty body has none. It fails when any of it is no frame, or
-    /// stands where it may not, or there are more than [`FRAMES_MAX`].
+    /// Checks the whole body; then returns its frames one by one. An empty body has none. Fails if any part of it is
+    /// not a frame or is in a place where it may not be, or if there are more than [`FRAMES_MAX`].
     pub fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut rest = Reader::new(body);
         let mut frames = Self { rest, first: None, types: 0 };
@@ -229,17 +230,17 @@ impl<'a> Frames<'a> {
         Ok(frames)
     }
 
-    /// Whether the body says something of packets that have come, and nothing else.
+    /// Whether the body contains only news about received packets.
     pub(in crate::session) const fn only_tells(&self) -> bool {
         self.types & !TELLS == 0
     }
 
-    /// Whether the body has more than signs of life, what asks for one, and what comes along with one.
+    /// Whether the body contains more than signs of life, questions for one, and what accompanies them.
     pub(in crate::session) const fn has_more_than_signs(&self) -> bool {
         self.types & !SIGNS != 0
     }
 
-    /// The bytes of the frames that have not been given.
+    /// The bytes of the frames that have not been returned yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest.rest()
@@ -280,7 +281,7 @@ impl<'a> Frame<'a> {
         frame.fault().map_or(Ok(frame), Err)
     }
 
-    /// What keeps it from being one.
+    /// What makes the frame invalid, if anything.
     pub(super) fn fault(&self) -> Option<FrameError> {
         match *self {
             Self::Pad(0) => Some(FrameError::Padding),
@@ -293,7 +294,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The content of a frame of any length: up to the end, or by the length before it if others follow.
+/// The content of a frame of any length: up to the end, or by its length field if others follow.
 fn content<'a>(found: u8, from: &mut Reader<'a>) -> Result<Reader<'a>, FrameError> {
     if found & TO_END != 0 {
         return Ok(Reader::new(from.take_rest()));
@@ -302,21 +303,21 @@ fn content<'a>(found: u8, from: &mut Reader<'a>) -> Result<Reader<'a>, FrameErro
     if from.rest().is_empty() { Err(FrameError::NotShortest) } else { Ok(Reader::new(content)) }
 }
 
-/// Whether a [`Frame::Close`] may have this text: at most [`CLOSE_TEXT_MAX`] bytes, and no control characters (U+0000 to U+001F and
-/// U+007F to U+009F), for it ends up in logs and on terminals.
+/// Whether a [`Frame::Close`] may have this text: at most [`CLOSE_TEXT_MAX`] bytes and no control characters (U+0000 to
+/// U+001F and U+007F to U+009F), because it ends up in logs and on terminals.
 #[must_use]
 pub fn is_close_text(text: &str) -> bool {
     text.len() <= CLOSE_TEXT_MAX && !text.chars().any(char::is_control)
 }
 
-/// Most frames of a body.
+/// Most frames in a body.
 pub const FRAMES_MAX: usize = 64;
 /// Most bytes of the text of a [`Frame::Close`].
 pub const CLOSE_TEXT_MAX: usize = 128;
 
-/// Set in the type of a frame of any length that is the last one: it has no length then.
+/// This bit marks a frame of any length as the last one. It then has no length field.
 pub(super) const TO_END: u8 = 0x80;
-/// The types of what says something of packets that have come.
+/// The types with news about received packets.
 const TELLS: u16 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
-/// Those of signs of life, what asks for one, and what comes along with one.
+/// The types of signs of life, questions for one, and what accompanies them.
 const SIGNS: u16 = 1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE;

@@ -1,9 +1,9 @@
-//! The datagrams of a session and the frames in them: bytes and values, no state.
+//! The datagrams of a session and the frames in them: encoding and decoding, without state.
 //!
-//! Numbers are little-endian, reserved bits are zero and are looked at, lengths are bounded, and every value has one encoding: what
-//! decodes encodes to the same bytes. `docs/WIRE.md` has each byte.
+//! Numbers are little-endian, reserved bits are zero and checked, lengths are bounded, and every value has exactly one
+//! encoding: whatever decodes is encoded to the same bytes. `docs/WIRE.md` describes each byte.
 //!
-//! Each `encode` appends, and fails where a field has a value that it cannot have, with nothing appended. Each `decode` fails where the
+//! Each `encode` appends; if a field has an invalid value, it fails and appends nothing. Each `decode` fails if the
 //! bytes are another packet, or none.
 #![expect(
     missing_docs,
@@ -31,9 +31,9 @@ pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair
 
 /// The version of the protocol, in every packet of the handshake.
 pub const VERSION: u8 = 1;
-/// Most bytes of a datagram of a handshake, and of any other on a path of which nothing is known.
+/// Most bytes of a handshake datagram, and of any other datagram on an unknown path.
 pub const DATAGRAM_MAX: usize = 1200;
-/// Most bytes of DATA, on the widest path that is looked for.
+/// Most bytes of DATA, on the widest path that is probed for.
 pub const DATA_MAX: usize = 9000;
 /// Bytes of a cookie.
 pub const COOKIE_LEN: usize = 16;
@@ -56,9 +56,9 @@ pub const RESET_LEN: usize = 21;
 /// Most bytes that the application may add to a message of the handshake.
 pub const USER_MAX: usize = 256;
 
-/// A feature of the handshake: its sender counts the marks of ECN and tells them, and wants to be told.
+/// A feature bit of the handshake: the sender counts and reports ECN marks, and wants reports.
 pub const FEATURE_ECN: u32 = 1;
-/// A feature of the handshake: its sender takes repairs, and tells what gets lost.
+/// A feature bit of the handshake: the sender accepts repairs, and reports losses.
 pub const FEATURE_REPAIRS: u32 = 2;
 
 /// The first byte of a datagram.
@@ -68,12 +68,12 @@ pub mod kind {
     pub const CONNECT: u8 = 0xa3;
     pub const ACCEPT: u8 = 0xa4;
     pub const DENY: u8 = 0xa5;
-    /// In key phase 1 it is one more.
+    /// In key phase 1, this plus one.
     pub const DATA: u8 = 0xa6;
     pub const RESET: u8 = 0xa8;
 }
 
-/// Whether segments of this conv begin like a datagram of a session: the conv comes first, its low byte before all.
+/// Whether segments of this conv would start like a session's datagram: the conv comes first, low byte first.
 pub(in crate::session) const fn is_reserved_conv(conv: u32) -> bool {
     matches!(conv & 0xff, 0xa0..=0xbf)
 }

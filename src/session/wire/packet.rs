@@ -1,4 +1,4 @@
-//! The datagrams of a session, and what the two messages of its handshake carry.
+//! The datagrams of a session, and the payloads of the two handshake messages.
 
 use super::deny::DenyReason;
 use super::{
@@ -18,24 +18,24 @@ pub enum Packet<'a> {
     Connect(Connect<'a>),
     Accept(Accept<'a>),
     Deny(Deny),
-    /// The header, and what is sealed.
+    /// The header and the sealed part.
     Data(Data, &'a [u8]),
     Reset(Reset),
 }
 
-/// A client asks for a cookie. It is padded, so that the answer is the smaller one: nobody can have a server multiply what he
-/// sends to somebody else.
+/// A client asks for a cookie. It is padded so that the answer is smaller: nobody can use a server to amplify traffic
+/// towards somebody else.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Hello {
-    /// Number of the suite that is asked for, see [`Suite::from_code`](crate::session::Suite::from_code).
+    /// Number of the requested suite; see [`Suite::from_code`](crate::session::Suite::from_code).
     pub suite: u16,
-    /// The game and its own version of its protocol.
+    /// The game and its version of its protocol.
     pub protocol_id: u64,
-    /// The attempt, chosen at random by the client.
+    /// The connection attempt: chosen at random by the client.
     pub cid: u64,
-    /// Any number; it comes back, so that the client can tell the round trip.
+    /// Any number. It is returned, so that the client can measure the round trip.
     pub client_stamp: u32,
-    /// Bytes of the whole datagram, [`HELLO_MIN`] to [`DATAGRAM_MAX`].
+    /// Length of the whole datagram in bytes, [`HELLO_MIN`] to [`DATAGRAM_MAX`].
     pub size: u16,
 }
 
@@ -46,13 +46,13 @@ values! {
         suite: u16,
         cid: u64,
         client_stamp: u32,
-        /// When the cookie was made, in periods of the server.
+        /// When the cookie was made, in periods of the server's clock.
         epoch: u32,
-        /// What the client has to bring back.
+        /// The cookie that the client must return.
         cookie: [u8; COOKIE_LEN],
     }
 
-    /// The client brings the cookie back and begins the handshake.
+    /// The client returns the cookie and begins the handshake.
     #[derive(Clone, Copy, Eq, PartialEq)]
     Connect<'a> {
         suite: u16,
@@ -60,7 +60,7 @@ values! {
         cid: u64,
         epoch: u32,
         cookie: [u8; COOKIE_LEN],
-        /// What the server has to write into the packets that it sends to this client.
+        /// The number that the server must write into packets to this client.
         client_sid: u32,
         /// A sealed connect token, or nothing; at most [`TOKEN_MAX`] bytes.
         token: &'a [u8],
@@ -68,7 +68,7 @@ values! {
         msg1: &'a [u8],
     }
 
-    /// The server ends the handshake.
+    /// The server completes the handshake.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     Accept<'a> {
         suite: u16,
@@ -77,19 +77,19 @@ values! {
         msg2: &'a [u8],
     }
 
-    /// The server has no such session and says so, by a token that only the two of them know.
+    /// The server does not know the session. Proved by a token that only both ends know.
     #[derive(Clone, Copy, Eq, PartialEq)]
     Reset {
-        /// The session, as the client called it in its DATA.
+        /// The session, by the number that the client wrote into its DATA.
         sid: u32,
-        /// As in [`Msg2`](super::Msg2).
+        /// The token from [`Msg2`](super::Msg2).
         token: [u8; 16],
     }
 }
 
 printed_without_secrets! { Connect<'_> { suite, cid, client_sid }, Reset { sid } }
 
-/// The server refuses, or somebody says so: it is not authenticated. A hint, while a valid answer may still come.
+/// The server refuses, or somebody claims so: it is not authenticated. Only a hint; a valid answer may still arrive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Deny {
     /// Lowest version of the protocol that the server speaks, 1 to 15.
@@ -98,31 +98,31 @@ pub struct Deny {
     pub highest: u8,
     pub reason: DenyReason,
     pub cid: u64,
-    /// Do not try again before, ms.
+    /// When to try again at the earliest, ms.
     pub retry_after_ms: u32,
 }
 
-/// What stands in clear before what is sealed of DATA.
+/// The part of a DATA packet that is sent in the clear.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Data {
     /// The key phase: whether the key was updated an odd number of times.
     pub phase: bool,
-    /// The session, by the number that the receiver of this packet chose.
+    /// The session, by the number that the receiver chose.
     pub sid: u32,
     /// The low half of the packet number.
     pub pn: u32,
 }
 
 errors! {
-    /// Why a datagram, or a payload of the handshake, is none; and why one cannot be written.
+    /// Why a datagram or a handshake payload is invalid, or cannot be written.
     PacketError {
-        /// Its first byte is of no packet, or of another than was asked for.
-        "{found:#04x} is not the kind" Kind { found: u8 },
+        /// Its first byte is that of another packet, or of none.
+        "{found:#04x} is the wrong kind" Kind { found: u8 },
         "version {found} is not ours" Version { found: u8 },
-        /// It is shorter or longer than it says, or than its kind can be.
-        "{have} bytes are not its length" Length { have: usize },
+        /// Its length differs from what it says, or from what its kind allows.
+        "{have} bytes is the wrong length" Length { have: usize },
         "a reserved bit is set" Reserved,
-        "{field} has a value that it cannot have" Field { field: &'static str },
+        "{field} has an invalid value" Field { field: &'static str },
     }
 }
 
@@ -177,8 +177,8 @@ impl Hello {
         Ok(Self { suite, protocol_id, cid, client_stamp, size })
     }
 
-    /// The attempt, of a HELLO of any version: it stands in the same place in all of them, so that a server can tell the client that
-    /// it does not speak its version. `None`: no HELLO, or one that is too short to be answered.
+    /// The connection attempt of a HELLO of any version. It is in the same place in all versions, so that a server can
+    /// tell the client that it does not speak its version. `None`: it is not a HELLO, or too short to be answered.
     #[must_use]
     pub fn cid_of_any_version(datagram: &[u8]) -> Option<u64> {
         let mut reader = of_kind(kind::HELLO, datagram).ok().filter(|_| datagram.len() >= HELLO_MIN)?;
@@ -187,8 +187,8 @@ impl Hello {
     }
 }
 
-/// Packets that are a value behind their kind, and behind the version in the handshake. What is too long or too short fails in both
-/// directions.
+/// Packets that consist of a value after the kind and, in the handshake, the version. Fails in both directions if a
+/// field is too long or too short.
 macro_rules! packets {
     ($($name:ident $(<$life:lifetime>)? = $kind:ident $($version:ident)? $([$($field:ident $range:expr),*])?;)*) => {$(
         impl<'a> $name $(<$life>)? {
@@ -231,7 +231,7 @@ impl Deny {
         Ok(())
     }
 
-    /// Whatever version its server speaks.
+    /// Accepts any version of the server.
     pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
         let mut reader = of_kind(kind::DENY, datagram)?;
         let (versions, reason) = (reader.u8()?, reader.u16()?);
@@ -248,7 +248,7 @@ impl Deny {
 }
 
 impl Data {
-    /// The header and what follows it.
+    /// Returns the header and what follows it.
     pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         let phase = datagram.first() == Some(&(kind::DATA | PHASE));
         let mut reader = of_kind(kind::DATA | if phase { PHASE } else { 0 }, datagram)?;
@@ -259,7 +259,7 @@ impl Data {
         Ok((Self { phase, sid, pn }, reader.rest()))
     }
 
-    /// The bytes of the header.
+    /// Returns the bytes of the header.
     #[must_use]
     pub const fn encode(&self) -> [u8; DATA_HEADER_LEN] {
         let Self { phase, sid, pn } = *self;
@@ -269,33 +269,36 @@ impl Data {
     }
 }
 
-/// What the client says in the first message, and the server in the second of itself.
+/// What the client says in the first message, and what the server says of itself in the second.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Msg1<'a> {
-    /// What its sender can do beyond the protocol, a bit each.
+    /// What its sender supports beyond the protocol, one bit each.
     pub features: u32,
-    /// Longest datagram that it takes, bytes.
+    /// Longest datagram that it accepts, bytes.
     pub max_datagram: u16,
     /// Its receive window, segments.
     pub rcv_wnd: u16,
-    /// It says something at least so often, ms.
+    /// How often it sends something at least, ms.
     pub keepalive_ms: u16,
-    /// The application's own, at most [`USER_MAX`] bytes.
+    /// The application's data, at most [`USER_MAX`] bytes.
     pub user: &'a [u8],
-    /// Only in the first message: which channels the client has, at most [`SHAPE_MAX`](super::SHAPE_MAX) bytes; nothing: it does not say.
+    /// Only in the first message: which channels the client has, at most [`SHAPE_MAX`](super::SHAPE_MAX) bytes. Empty:
+    /// it does not say.
     pub shape: &'a [u8],
 }
 
 /// What the server says in the second message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Msg2<'a> {
-    /// What the client has to write into its packets, and the `conv` of KCP in both directions; 0 if and only if it was rejected.
+    /// The number that the client must write into its packets, and the `conv` of KCP in both directions. 0 if and only
+    /// if the client was rejected.
     pub server_sid: u32,
-    /// Of the server itself.
+    /// What the server says of itself.
     pub said: Msg1<'a>,
-    /// Why the client was rejected; `None`: it was not.
+    /// Why the client was rejected. `None`: it was not.
     pub rejected: Option<u16>,
-    /// With this in a [`Reset`](Reset) the server may end the session when it has forgotten it; zeros: it never will.
+    /// With this in a [`Reset`](Reset), the server may end the session once it no longer knows it. Zeros: it never
+    /// will.
     pub reset_token: [u8; 16],
 }
 
@@ -330,7 +333,7 @@ impl<'a> Msg1<'a> {
         if is_shape(self.shape) { Ok(()) } else { Err(PacketError::Field { field: "shape" }) }
     }
 
-    /// What both messages say before their flags.
+    /// Writes what both messages have before their flags.
     fn write_head(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
         self.check()?;
         self.features.write(payload);
@@ -390,7 +393,7 @@ impl<'a> Msg2<'a> {
     }
 }
 
-/// Takes the kind off the front of a packet, and the version if it is of the handshake.
+/// Takes the kind off the front of a packet and, in the handshake, the version.
 fn begin<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
     let mut reader = of_kind(kind, datagram)?;
     match kind {
@@ -419,9 +422,9 @@ fn in_length(field: &'static str, bytes: &[u8], range: RangeInclusive<usize>) ->
 }
 
 const _: () = assert!(CHALLENGE_LEN == 2 + <Challenge as Value<'_>>::LEN);
-/// What makes the kind that of key phase 1: 0xa6 has this bit clear.
+/// This bit marks key phase 1; it is clear in 0xa6.
 const PHASE: u8 = 1;
 /// Fewest bytes after the header: the checksum of an empty body.
 const SEALED_MIN: usize = 4;
-/// The flag of a rejection; the others are reserved.
+/// The flag of a rejection. The others are reserved.
 const REJECTED: u16 = 1;
