@@ -3,7 +3,8 @@
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use whitewater::message::pack::{BitReader, BitWriter, Message};
+use whitewater::Message;
+use whitewater::message::{BitReader, BitWriter};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();

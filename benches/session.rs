@@ -5,11 +5,11 @@ use criterion::{BatchSize, Criterion, Throughput};
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::net::SocketAddr;
-use whitewater::Time;
 use whitewater::inside::session::cookie::{Claim, CookieKey, epoch_of};
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, Suite};
+use whitewater::session::{Client, Server, Suite};
+use whitewater::{ClientConfig, ServerConfig, SessionConfig, Time};
 use whitewater_sim::SimRng;
 
 fn main() {

@@ -13,9 +13,8 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::Channel;
-use whitewater::net::{self, ThreadConfig, tokio as asynchronous};
-use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
+use whitewater::thread::ThreadConfig;
+use whitewater::{Channel, ClientConfig, Event, ServerConfig, SessionConfig, tokio as asynchronous};
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const GAME: Channel = Channel::ordered(0);
@@ -172,8 +171,8 @@ fn tokio(runtime: &::tokio::runtime::Runtime, flow: &Flow, writers: usize) -> Re
 }
 
 fn blocking(flow: &Flow, writers: usize) -> Result<()> {
-    let mut server = net::Server::bind(ANY, &server())?;
-    let mut client = net::Client::connect(server.local_addr()?, &client())?;
+    let mut server = whitewater::Server::bind(ANY, &server())?;
+    let mut client = whitewater::Client::connect(server.local_addr()?, &client())?;
     thread::scope(|scope| {
         scope.spawn(move || {
             while !flow.is_over() {
@@ -207,9 +206,9 @@ fn blocking(flow: &Flow, writers: usize) -> Result<()> {
 
 fn threads(flow: &Flow, writers: usize) -> Result<()> {
     let config = ThreadConfig::default();
-    let mut server = net::Server::bind(ANY, &server())?.spawn(&config)?;
+    let mut server = whitewater::thread::Server::bind(ANY, &server(), &config)?;
     let target = server.local_addr();
-    let mut client = net::Client::connect(target, &client())?.spawn(&config)?;
+    let mut client = whitewater::thread::Client::connect(target, &client(), &config)?;
     let (up, is_up) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || {

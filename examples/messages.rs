@@ -10,12 +10,11 @@
 
 use std::error::Error;
 use std::time::Duration;
-use whitewater::channel::{Carrier, ChannelConfig, Channels, ChannelsConfig, Resend};
+use whitewater::channel::{Carrier, Channels, ChannelsConfig, Resend};
 use whitewater::machine::DatagramQueue;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{Channel, Message, Time};
+use whitewater::{Channel, ChannelConfig, Message, Time};
 use whitewater_sim::{IP_AND_UDP, Link, LinkConfig};
 
 /// Where everybody is.

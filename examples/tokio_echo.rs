@@ -10,10 +10,9 @@ use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use whitewater::Channel;
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig};
+use whitewater::tokio::{Client, KcpListener, KcpStream, Server};
+use whitewater::{Channel, ClientConfig, ServerConfig, SessionConfig};
 
 type Done = Result<(), Box<dyn Error + Send + Sync>>;
 

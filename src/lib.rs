@@ -16,7 +16,7 @@
 //!   net      Server, Client                  a socket and a clock: the
 //!            kcp::Socket, kcp::Listener      only layer with them
 //!            Driver                          pumps any machine: datagrams in, time, datagrams out
-//!            ServerThread, ClientThread      a thread that pumps
+//!            thread::Server, thread::Client  a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
 //!   session  Client, Server: sans-IO          handshake, encryption, keepalive, migration;
 //!              Connection                     channels and datagrams in one session: by KCP, in packets
@@ -66,13 +66,6 @@
 //!
 //! Below `net` is the crate `whitewater-udp`: sockets as the systems have them, which know nothing of what is in a datagram.
 //! The crate `whitewater-sim` connects two ends by bad links in virtual time; it sees of this one what its users see.
-#![cfg_attr(feature = "net", doc = "")]
-#![cfg_attr(
-    feature = "net",
-    doc = "Begin with [`net::Server`] and [`net::Client`] for sessions between two ends of this crate, [`kcp::Socket`] or [`kcp::Listener`] for bare KCP,"
-)]
-#![cfg_attr(feature = "net", doc = "or [`session`] and [`kcp::Kcp`] to bring your own I/O.")]
-
 /// The code of the pages in docs/ is doc tests, as that of the README above.
 #[cfg(doctest)]
 mod book {
@@ -114,11 +107,19 @@ mod rate;
 mod ring;
 mod seq;
 pub mod session;
+#[cfg(feature = "net")]
+pub mod thread;
 mod time;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 mod wire;
 
-pub use channel::{Channel, ChannelConfig};
+pub use channel::config::ChannelConfig;
+pub use channel::handle::Channel;
 pub use config::ConfigError;
 pub use message::pack::Message;
+#[cfg(feature = "net")]
+pub use net::front::{Client, Server};
 pub use rand_core;
+pub use session::front::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
 pub use time::Time;

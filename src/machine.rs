@@ -95,6 +95,10 @@ pub trait Machine {
     /// is complete, so that nothing is left to send. Until then, keep driving the machine and call this
     /// again: sessions that come in meanwhile are shut down as well.
     fn shutdown(&mut self, now: Time, code: u16) -> bool;
+
+    /// Gives everything up at once, because nobody will drive the machine any longer. What the peers are told, if the protocol can, comes
+    /// out of [`poll_transmit`](Self::poll_transmit). Without a goodbye to say, it does nothing, which is the default.
+    fn abandon(&mut self, _now: Time) {}
 }
 
 /// Where a datagram came from.

@@ -8,13 +8,12 @@ use common::{at, ms};
 use std::ops::Range;
 use std::time::Duration;
 use whitewater::channel::{
-    Carrier, ChannelConfig, ChannelError, ChannelPeer, Channels, ChannelsConfig, ReadError, Resend, SendError,
+    Carrier, ChannelError, ChannelPeer, Channels, ChannelsConfig, ReadError, Resend, SendError,
 };
 use whitewater::kcp::Config;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::{PacketConfig, Seq16};
-use whitewater::{Channel, Message, Time};
+use whitewater::{Channel, ChannelConfig, Message, Time};
 use whitewater_sim::{Link, LinkConfig, Loss, Pair};
 
 /// Numbers, and bytes of some length.

@@ -3,11 +3,10 @@
 use allocation_counter::measure;
 use rand::RngExt;
 use std::time::Duration;
-use whitewater::channel::{Carrier, ChannelConfig, Channels, ChannelsConfig};
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
+use whitewater::channel::{Carrier, Channels, ChannelsConfig};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::Seq16;
-use whitewater::{Channel, Message, Time};
+use whitewater::{Channel, ChannelConfig, Message, Time};
 use whitewater_sim::SimRng;
 
 /// A message without memory of its own.

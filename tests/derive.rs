@@ -5,8 +5,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, MAX_DEPTH, Message};
+use whitewater::Message;
+use whitewater::message::{BitReader, BitWriter, BitsError, MAX_DEPTH};
 
 const COLUMNS: u8 = 32;
 

@@ -14,10 +14,9 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use whitewater::Channel;
 use whitewater::kcp::{self, Conv};
-use whitewater::net::{Client, Server, ThreadConfig};
-use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
+use whitewater::thread::{self, ThreadConfig};
+use whitewater::{Channel, Client, ClientConfig, Event, Server, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -114,20 +113,21 @@ fn a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on
         || {
             let threads = ThreadConfig::default();
             let server = Server::bind(ANY, &ServerConfig::insecure(SessionConfig::default())).unwrap();
-            let mut server = server.spawn(&threads).unwrap();
-            let mut client = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+            let mut server = thread::Server::spawn(vec![server], &threads).unwrap();
+            let mut client = thread::Client::spawn(insecure(server.local_addr()).unwrap(), &threads).unwrap();
             assert!(client.poll(Some(PATIENCE)) && server.poll(Some(PATIENCE)));
             assert_eq!(client.poll_event(), Some(Event::Connected));
             let (id, _) = server.poll_event().unwrap();
             let late = insecure(server.local_addr()).unwrap();
             let taken = take_all();
-            assert!(is_too_many(&late.spawn(&threads).map(drop).unwrap_err()));
+            assert!(is_too_many(&thread::Client::spawn(late, &threads).map(drop).unwrap_err()));
             client.send(CHAT, b"meanwhile").unwrap();
             assert!(server.poll(Some(PATIENCE)));
             assert_eq!(server.poll_event(), Some((id, Event::Readable)));
             assert_eq!(server.recv(id, CHAT).as_deref(), Some(&b"meanwhile"[..]));
             drop(taken);
-            let mut another = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+            let mut another =
+                thread::Client::spawn(insecure(server.local_addr()).unwrap(), &threads).unwrap();
             assert!(another.poll(Some(PATIENCE)));
             assert_eq!(another.poll_event(), Some(Event::Connected));
             assert!(!server.is_finished() && !client.is_finished());
@@ -139,7 +139,7 @@ fn a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on
 #[test]
 fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
     use tokio::time::timeout;
-    use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
+    use whitewater::tokio::{Client, KcpListener, KcpStream, Server};
     async fn scene() {
         let [any, nobody]: [SocketAddr; 2] = [ANY.parse().unwrap(), "127.0.0.1:1".parse().unwrap()];
         let server = Server::bind(any, &ServerConfig::insecure(SessionConfig::default())).unwrap();

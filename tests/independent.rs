@@ -13,10 +13,9 @@ mod echo;
 use echo::Echo;
 use std::env;
 use std::process::Command;
-use whitewater::net::Server;
-use whitewater::session::public_key;
 use whitewater::session::token::FleetKey;
-use whitewater::session::{ServerConfig, SessionConfig, SessionId, Suite};
+use whitewater::session::{Suite, public_key};
+use whitewater::{Server, ServerConfig, SessionConfig, SessionId};
 
 const PROTOCOL_ID: u64 = 7;
 const SERVER_ID: u64 = 5;
@@ -63,7 +62,7 @@ fn a_client_written_from_the_document_works_with_our_server() {
 }
 
 fn answer(server: &Server, id: SessionId, question: &[u8]) -> Option<Vec<u8>> {
-    match (question, server.sessions().pass(id)) {
+    match (question, server.machine().pass(id)) {
         (b"close", _) => None,
         (b"who", Some(pass)) => Some([format!("{} ", pass.client_id).as_bytes(), &pass.user].concat()),
         _ => Some(question.to_vec()),

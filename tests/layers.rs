@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 8] = [
     &["channel"],
     &["session"],
     &["net"],
-    &["metrics", "inside"],
+    &["thread", "tokio", "metrics", "inside"],
 ];
 /// Modules of one layer that must not use each other.
 const SIBLINGS: [&str; 2] = ["kcp", "packet"];

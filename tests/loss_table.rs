@@ -7,8 +7,9 @@
 
 use insta::assert_snapshot;
 use std::time::Duration;
-use whitewater::channel::{Channel, ChannelConfig, Resend};
+use whitewater::channel::Resend;
 use whitewater::kcp::Modern;
+use whitewater::{Channel, ChannelConfig};
 use whitewater_sim::scenario::{ChannelMode, Family, Latency, Mode, Report, Scenario, Workload};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 

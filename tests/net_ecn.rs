@@ -6,8 +6,7 @@ use crate::common::configs;
 use crate::common::sessions::{on, ordered};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{Config, Congestion};
-use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId};
+use whitewater::{Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,7 +28,7 @@ fn marks_are_found_to_pass_where_they_can_be_written_and_read() {
         let _ = client.send(on(0), &[1; 100]);
         client.pump().unwrap();
         server.pump().unwrap();
-        let ids: Vec<SessionId> = server.ids().collect();
+        let ids: Vec<SessionId> = server.clients().collect();
         for id in ids {
             while server.recv_into(id, on(0), &mut buf).is_ok() {
                 came += 1;

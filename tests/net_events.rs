@@ -9,8 +9,8 @@ use crate::common::sessions::on;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::net::{Client, Server, ThreadConfig};
-use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
+use whitewater::thread::{self, ThreadConfig};
+use whitewater::{Client, ClientConfig, Event, Server, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ fn pair() -> (Server, Client, SessionId) {
 #[test]
 fn the_log_of_a_server_session_and_of_a_client_can_be_written_to_a_file() {
     let (mut server, mut client, id) = pair();
-    server.session_mut(id).unwrap().log_events(1000);
+    server.connection_mut(id).unwrap().log_events(1000);
     client.connection_mut().unwrap().log_events(1000);
     client.send(on(0), b"hello").unwrap();
     let mut buf = [0; 100];
@@ -64,7 +64,7 @@ fn the_log_of_a_server_session_and_of_a_client_can_be_written_to_a_file() {
     });
     let path = std::env::temp_dir().join(format!("whitewater-events-{}", std::process::id()));
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
-    let lines = server.session_mut(id).unwrap().write_log(&mut file).unwrap();
+    let lines = server.connection_mut(id).unwrap().write_log(&mut file).unwrap();
     file.flush().unwrap();
     let written = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -119,27 +119,24 @@ fn the_log_of_bare_kcp_uses_the_clock_of_the_socket() {
 #[test]
 fn the_log_of_sessions_behind_threads() {
     let config = ThreadConfig::default();
-    let mut server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default()))
-        .unwrap()
-        .spawn(&config)
-        .unwrap();
+    let mut server =
+        thread::Server::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default()), &config)
+            .unwrap();
     let target = server.local_addr();
-    let mut client = Client::connect(target, &ClientConfig::insecure(SessionConfig::default()))
-        .unwrap()
-        .spawn(&config)
-        .unwrap();
+    let mut client =
+        thread::Client::connect(target, &ClientConfig::insecure(SessionConfig::default()), &config).unwrap();
     let patience = Some(PATIENCE);
     assert!(client.poll(patience) && client.poll_event() == Some(Event::Connected));
     assert!(server.poll(patience));
     let (id, _) = server.poll_event().unwrap();
-    assert!(server.run(move |server| server.session_mut(id).unwrap().log_events(1000)));
+    assert!(server.at(id, move |server| server.connection_mut(id).unwrap().log_events(1000)));
     client.send(on(0), b"hello").unwrap();
     assert!(server.poll(patience) && server.poll_event() == Some((id, Event::Readable)));
     assert_eq!(server.recv(id, on(0)).unwrap(), "hello");
     let (give, take) = std::sync::mpsc::channel();
-    assert!(server.run(move |server| {
+    assert!(server.at(id, move |server| {
         let mut log = Vec::new();
-        server.session_mut(id).unwrap().write_log(&mut log).unwrap();
+        server.connection_mut(id).unwrap().write_log(&mut log).unwrap();
         give.send(log).unwrap();
     }));
     let log = take.recv_timeout(PATIENCE).unwrap();
@@ -150,18 +147,18 @@ fn the_log_of_sessions_behind_threads() {
 #[tokio::test]
 async fn the_log_of_sessions_and_streams_under_tokio() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
+    use whitewater::tokio::{Client, KcpListener, KcpStream, Server};
 
-    let at = "127.0.0.1:0".parse().unwrap();
+    let at = "127.0.0.1:0";
     let server = Server::bind(at, &ServerConfig::insecure(SessionConfig::default())).unwrap();
     let target = server.local_addr();
     let client = Client::connect(target, &ClientConfig::insecure(SessionConfig::default())).await.unwrap();
     let session = server.accept().await.unwrap();
-    session.with(|connection| connection.log_events(1000)).unwrap();
+    session.connection(|connection| connection.log_events(1000)).unwrap();
     client.send(on(0), b"hello").await.unwrap();
     session.recv_into(on(0), &mut [0; 100]).await.unwrap();
     let mut log = Vec::new();
-    session.with(|connection| connection.write_log(&mut log)).unwrap().unwrap();
+    session.connection(|connection| connection.write_log(&mut log)).unwrap().unwrap();
     assert_eq!(count(&log, [r#""channel":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
 
     let limits =

@@ -7,8 +7,7 @@
 
 use crate::common::sessions::on;
 use std::time::{Duration, Instant};
-use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId};
+use whitewater::{Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -51,7 +50,7 @@ fn datagrams_become_as_long_as_loopback_carries_and_every_byte_arrives() {
         }
         client.pump().unwrap();
         server.pump().unwrap();
-        let ids: Vec<SessionId> = server.ids().collect();
+        let ids: Vec<SessionId> = server.clients().collect();
         for id in ids {
             while server.recv_into(id, on(0), &mut buf).is_ok() {
                 assert!(buf == message(came), "message {came}");

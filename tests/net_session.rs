@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
-use whitewater::Channel;
-use whitewater::channel::{Carrier, ChannelConfig};
-use whitewater::net::{Client, Error, Server};
-use whitewater::session::{
-    ClientConfig, ClientState, CloseReason, Connection, Event, SendError, ServerConfig, SessionConfig,
-    SessionId, Suite,
+use whitewater::channel::{Carrier, SendError};
+use whitewater::net::Error;
+use whitewater::session::{ClientState, Connection, Suite};
+use whitewater::{
+    Channel, ChannelConfig, Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig,
+    SessionId,
 };
 
 /// Long enough for any machine; a test that waits this long has failed.
@@ -305,7 +305,7 @@ fn the_next_address_of_a_target_is_tried_even_of_the_other_family() {
             }
         };
         // IPv4 addresses are shown as such, not as IPv6.
-        assert_eq!(server.session(id).unwrap().peer().is_ipv4(), at.is_ipv4());
+        assert_eq!(server.connection(id).unwrap().peer_addr().is_ipv4(), at.is_ipv4());
         assert_eq!(client.poll_event(), Some(Event::Connected));
     }
 }
@@ -318,14 +318,14 @@ fn two_hundred_clients_are_served_from_one_socket() {
     (0..CLIENTS).for_each(|_| world.begin(at));
     world.until("all up", |world| {
         world.clients.iter().all(|client| client.state() == ClientState::Up)
-            && world.server.ids().count() == CLIENTS
+            && world.server.clients().count() == CLIENTS
     });
     for (index, client) in world.clients.iter_mut().enumerate() {
         client.send(CHAT, &index.to_le_bytes()).unwrap();
     }
     let (mut buf, mut echoes) = ([0; 100], BTreeSet::new());
     world.until("all echoed", |World { server, clients, .. }| {
-        let ids: Vec<_> = server.ids().collect();
+        let ids: Vec<_> = server.clients().collect();
         for id in ids {
             while let Ok(len) = server.recv_into(id, CHAT, &mut buf) {
                 server.send(id, CHAT, &buf[..len]).unwrap();
@@ -367,7 +367,7 @@ fn a_session_survives_a_flood_of_garbage() {
         }
         received == 200
     });
-    assert_eq!((world.server.ids().count(), world.server.stats().accepted), (1, 1));
+    assert_eq!((world.server.clients().count(), world.server.stats().accepted), (1, 1));
     assert!(world.server.stats().rejected.malformed > 0, "{:?}", world.server.stats());
     assert_eq!(world.closed(id), None);
 }
@@ -410,7 +410,10 @@ fn a_client_on_a_socket_of_its_own_reaches_either_family() {
         let before = world.events.len();
         world.until("up", |world| world.connected(before).is_some());
         let id = world.connected(before).unwrap();
-        assert_eq!(world.server.session(id).unwrap().peer(), SocketAddr::from(([127, 0, 0, 1], port)));
+        assert_eq!(
+            world.server.connection(id).unwrap().peer_addr(),
+            SocketAddr::from(([127, 0, 0, 1], port))
+        );
     }
 }
 
@@ -488,7 +491,7 @@ mod rebind {
                 received += usize::from(clients[0].recv_into(CHAT, &mut buf).is_ok());
                 moves == round && received == 2 * round
             });
-            assert_eq!(world.server.session(id).unwrap().peer(), there);
+            assert_eq!(world.server.connection(id).unwrap().peer_addr(), there);
         }
         assert_eq!(world.closed(id), None);
     }
@@ -520,6 +523,6 @@ fn a_token_is_checked_by_the_system_clock() {
     world.clients.push(Client::connect(&*token.addresses, &config).unwrap());
     world.told.push(Vec::new());
     world.until("in", |world| world.connected(0).is_some());
-    let pass = world.server.sessions().pass(world.connected(0).unwrap()).unwrap();
+    let pass = world.server.machine().pass(world.connected(0).unwrap()).unwrap();
     assert_eq!((pass.client_id, &pass.user[..]), (99, &b"red team"[..]));
 }

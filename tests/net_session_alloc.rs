@@ -6,8 +6,7 @@
 use crate::common::sessions::on;
 use allocation_counter::measure;
 use std::time::{Duration, Instant};
-use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
+use whitewater::{Client, ClientConfig, Event, Server, ServerConfig, SessionConfig, SessionId};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -42,8 +41,8 @@ impl Ends {
         while client.recv_into(on(0), buf).is_ok() {}
         while client.recv_datagram_into(buf).is_ok() {}
         while client.connection_mut().is_some_and(|connection| connection.pop_delivered().is_some()) {}
-        while server.session_mut(id).is_some_and(|connection| connection.pop_delivered().is_some()) {}
-        server.session(id).map_or(0, |connection| connection.stats().received)
+        while server.connection_mut(id).is_some_and(|connection| connection.pop_delivered().is_some()) {}
+        server.connection(id).map_or(0, |connection| connection.stats().received)
     }
 
     fn until(&mut self, datagrams: u64) {

@@ -8,33 +8,33 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::channel::{ChannelError, RecvError};
+use whitewater::channel::{ChannelError, RecvError, SendError};
 use whitewater::kcp::Config;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, DEFAULT_MAX_LEN};
-use whitewater::net::{Client, ClientThread, Server, ServerThread, ThreadConfig};
-use whitewater::session::{
-    ClientConfig, CloseReason, Event, SendError, ServerConfig, SessionConfig, SessionId, Undelivered, code,
+use whitewater::message::{BitReader, BitWriter, BitsError, DEFAULT_MAX_LEN};
+use whitewater::session::{Undelivered, code};
+use whitewater::thread::{self as threads, ThreadConfig};
+use whitewater::{
+    Channel, ChannelConfig, Client, ClientConfig, CloseReason, Event, Message, ServerConfig, SessionConfig,
+    SessionId,
 };
-use whitewater::{Channel, ChannelConfig, Message};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The channel of a default session.
 const CHAT: Channel = on(0);
 
-fn server(session: &SessionConfig, threads: &ThreadConfig) -> ServerThread {
+fn server(session: &SessionConfig, threads: &ThreadConfig) -> threads::Server {
     let config = ServerConfig::insecure(session.clone());
-    Server::bind("127.0.0.1:0", &config).unwrap().spawn(threads).unwrap()
+    threads::Server::bind("127.0.0.1:0", &config, threads).unwrap()
 }
 
-fn client(server: &ServerThread, session: &SessionConfig, threads: &ThreadConfig) -> ClientThread {
+fn client(server: &threads::Server, session: &SessionConfig, threads: &ThreadConfig) -> threads::Client {
     let config = ClientConfig::insecure(session.clone());
-    Client::connect(server.local_addr(), &config).unwrap().spawn(threads).unwrap()
+    threads::Client::connect(server.local_addr(), &config, threads).unwrap()
 }
 
 /// A server and a connected client, each on its thread.
-fn pair(session: &SessionConfig, threads: &ThreadConfig) -> (ServerThread, SessionId, ClientThread) {
+fn pair(session: &SessionConfig, threads: &ThreadConfig) -> (threads::Server, SessionId, threads::Client) {
     let mut server = server(session, threads);
     let mut client = client(&server, session, threads);
     assert_eq!(client_event(&mut client), Event::Connected);
@@ -44,7 +44,7 @@ fn pair(session: &SessionConfig, threads: &ThreadConfig) -> (ServerThread, Sessi
 }
 
 /// The next event, but for those that there is room.
-fn server_event(server: &mut ServerThread) -> (SessionId, Event) {
+fn server_event(server: &mut threads::Server) -> (SessionId, Event) {
     loop {
         assert!(server.poll(Some(PATIENCE)), "nothing has happened");
         if let Some((id, event)) = server.poll_event().filter(|(_, event)| *event != Event::Writable) {
@@ -53,7 +53,7 @@ fn server_event(server: &mut ServerThread) -> (SessionId, Event) {
     }
 }
 
-fn client_event(client: &mut ClientThread) -> Event {
+fn client_event(client: &mut threads::Client) -> Event {
     loop {
         assert!(client.poll(Some(PATIENCE)), "nothing has happened");
         if let Some(event) = client.poll_event().filter(|event| *event != Event::Writable) {
@@ -75,7 +75,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// The next message of a channel, whatever else happens.
-fn heard(server: &mut ServerThread, id: SessionId, channel: Channel) -> Vec<u8> {
+fn heard(server: &mut threads::Server, id: SessionId, channel: Channel) -> Vec<u8> {
     until("no message", || {
         server.poll(Some(Duration::ZERO));
         server.recv(id, channel).map(Vec::from)
@@ -277,7 +277,7 @@ fn what_a_program_never_reads_holds_up_no_other_channel_and_no_other_session() {
         client.send(CHAT, b"read").unwrap();
         let id = until("not connected", || {
             server.poll(Some(Duration::ZERO));
-            server.ids().find(|id| *id != honest && !hostile.iter().any(|(_, other)| other == id))
+            server.clients().find(|id| *id != honest && !hostile.iter().any(|(_, other)| other == id))
         });
         hostile.push((client, id));
     }
@@ -304,7 +304,7 @@ fn channels_that_always_have_more_to_send_leave_every_other_its_room() {
     let channels = [ordered([default_kcp(); 3]), vec![in_packets(PACKED)]].concat();
     let session = SessionConfig { channels, ..SessionConfig::default() };
     let (mut server, id, mut client) = pair(&session, &ThreadConfig::default());
-    let fill = |client: &mut ClientThread| {
+    let fill = |client: &mut threads::Client| {
         while client.send(on(1), &[9; 1000]).is_ok() {}
         while client.send(on(2), &[9; 1000]).is_ok() {}
         while client.send_datagram(&[9; 1000]).is_ok() {}
@@ -482,7 +482,7 @@ fn that_there_is_something_to_read_is_told_once_a_channel_until_all_of_it_is_rea
     assert_eq!(server.recv_into(id, CHAT, &mut buf), Err(RecvError::Empty));
     assert_eq!(server.recv(id, HITS).unwrap(), "stays too");
     assert_eq!(server.recv_datagram_into(id, &mut buf), Ok(14));
-    assert_eq!((server.recv_datagram(id), server.ids().count()), (None, 0));
+    assert_eq!((server.recv_datagram(id), server.clients().count()), (None, 0));
 }
 
 #[test]
@@ -514,7 +514,7 @@ fn a_shutdown_closes_connected_and_connecting_sessions() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = silent.local_addr().unwrap();
     let connecting = Client::connect(target, &ClientConfig::insecure(SessionConfig::default())).unwrap();
-    let mut connecting = connecting.spawn(&ThreadConfig::default()).unwrap();
+    let mut connecting = threads::Client::spawn(connecting, &ThreadConfig::default()).unwrap();
     assert_eq!(connecting.send(CHAT, b"too early"), Err(SendError::NotConnected));
     connecting.close(6);
     assert_eq!(end_of(|| client_event(&mut connecting)).0, CloseReason::Local(6));
@@ -530,17 +530,18 @@ fn a_shutdown_closes_connected_and_connecting_sessions() {
 fn the_thread_runs_closures_for_what_has_no_command() {
     let (mut server, id, client) = pair(&SessionConfig::default(), &ThreadConfig::default());
     let (tell, told) = channel();
-    assert!(server.run(move |server| tell.send(server.session(id).map(|session| session.peer())).unwrap()));
-    let peer = told.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert!(server.connection(id, move |connection| tell.send(connection.peer_addr()).unwrap()));
+    let peer = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(server.peer_addr(id), Some(peer));
     assert_eq!(peer.port(), client.local_addr().port());
     // And a thread that was woken for nothing has counted no garbage.
     let (tell, told) = channel();
-    assert!(server.run(move |server| tell.send(server.stats()).unwrap()));
+    assert!(server.run(0, move |server| tell.send(server.stats()).unwrap()));
     let stats = told.recv_timeout(PATIENCE).unwrap();
     assert_eq!((stats.accepted, stats.rejected.malformed), (1, 0));
-    assert!(server.run(|_| panic!("in a test")));
+    assert!(server.run(0, |_| panic!("in a test")));
     until("the thread goes on", || server.is_finished().then_some(()));
-    assert!(!server.run(|_| ()));
+    assert!(!server.run(0, |_| ()));
     assert!(!server.poll(None), "and nothing is waited for that cannot come");
     assert!(server.shutdown(0).is_err());
 }

@@ -7,11 +7,8 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fmt::Debug;
-use whitewater::Channel;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{
-    BitReader, BitWriter, DEFAULT_MAX_LEN, Int, MAX_DEPTH, Message, Payload, shape,
-};
+use whitewater::message::{BitReader, BitWriter, BitsError, DEFAULT_MAX_LEN, Int, MAX_DEPTH, Payload, shape};
+use whitewater::{Channel, Message};
 
 /// A field of each kind, with its value and its bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -438,7 +435,7 @@ fn hostile_bytes_of_a_payload_are_refused() {
 mod serde {
     use super::*;
     use ::serde::{Deserialize, Serialize};
-    use whitewater::message::pack::Serde;
+    use whitewater::message::Serde;
 
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     struct Scores {

@@ -9,8 +9,7 @@ use crate::common::sessions::on;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Conv};
-use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
+use whitewater::{Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -74,7 +73,7 @@ impl Told {
     fn echo(&mut self, server: &mut Server, client: &mut Client, message: &[u8]) {
         let (mut is_sent, mut buf) = (false, [0; 100]);
         self.until(server, client, |_, server, client| {
-            let ids: Vec<_> = server.ids().collect();
+            let ids: Vec<_> = server.clients().collect();
             for id in ids {
                 while let Ok(len) = server.recv_into(id, on(0), &mut buf) {
                     server.send(id, on(0), &buf[..len]).unwrap();

@@ -16,10 +16,8 @@ use nginx::Nginx;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::Channel;
 use whitewater::inside::session::wire::DenyReason;
-use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig};
+use whitewater::{Channel, Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);

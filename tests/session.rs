@@ -10,13 +10,10 @@ use common::sessions::{
     server_config,
 };
 use std::time::Duration;
-use whitewater::Channel;
-use whitewater::Time;
-use whitewater::channel::ChannelError;
+use whitewater::channel::{ChannelError, SendError};
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Client, ClientConfig, ClientState, CloseReason, Event, SendError, SessionConfig, Suite, Undelivered,
-};
+use whitewater::session::{Client, ClientState, Suite, Undelivered};
+use whitewater::{Channel, ClientConfig, CloseReason, Event, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
@@ -152,7 +149,7 @@ fn an_idle_session_sends_little_and_stays_up() {
     world.run(60_000);
     let bytes: usize = world.tap.iter().map(|(.., datagram)| datagram.len() + 28).sum();
     assert!(bytes * 8 / 60 <= 2 * 1100, "{} bit/s in both directions", bytes * 8 / 60);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
 }
 
 #[test]
@@ -162,7 +159,7 @@ fn twenty_seconds_of_silence_end_both_ends() {
     let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
     world.set_links(0, &dead, &dead);
     world.run(19_000);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
     world.run(2_000);
     let (client, Event::Closed { reason, .. }) = *world.clients[0].events.last().unwrap() else { panic!() };
     let (server, _, event) = *world.events.last().unwrap();
@@ -186,16 +183,16 @@ fn an_end_that_was_frozen_gives_the_other_two_seconds() {
     world.run(30_000);
     world.clients[0].frozen = false;
     world.run(1_000);
-    assert!(world.client().is_up(), "the server still was there");
+    assert!(world.client().is_connected(), "the server still was there");
     world.run(30_000);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
     world.clients[0].frozen = true;
     world.run(70_000);
     world.clients[0].frozen = false;
     world.run(1_900);
-    assert!(world.client().is_up());
+    assert!(world.client().is_connected());
     world.run(200);
-    assert!(!world.client().is_up(), "two seconds of grace");
+    assert!(!world.client().is_connected(), "two seconds of grace");
 }
 
 #[test]
@@ -209,7 +206,7 @@ fn time_that_goes_backwards_counts_as_standing_still() {
         assert!(world.clients[0].session.poll_timeout().unwrap() >= now);
     }
     world.run(30_000);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
 }
 
 #[test]
@@ -280,7 +277,7 @@ fn both_ends_may_close_at_once() {
         world.drain();
         world.run(3_000);
         assert_eq!(world.clients[0].session.state(), ClientState::Closed, "seed {seed}");
-        assert!(world.server.session(id).is_none(), "seed {seed}");
+        assert!(world.server.connection(id).is_none(), "seed {seed}");
         let closes = world.events.iter().filter(|(_, _, event)| matches!(event, Event::Closed { .. }));
         assert_eq!(closes.count(), 1, "seed {seed}");
     }
@@ -301,7 +298,7 @@ fn a_server_that_closes_frees_the_slot_once_its_data_was_read() {
     let mut buf = [0; 10];
     assert_eq!(world.session().recv_into(on(0), &mut buf), Ok(6), "what arrived can be read");
     world.run(2_000);
-    assert!(world.server.session(id).is_none() && world.server.is_empty());
+    assert!(world.server.connection(id).is_none() && world.server.is_empty());
 }
 
 #[test]
@@ -322,7 +319,7 @@ fn a_rebound_client_continues_within_two_round_trips_and_a_tenth_of_a_second() {
             "seed {seed}"
         );
         assert!(world.now.since(start) <= 2 * ms(120) + ms(100), "seed {seed}: {:?}", world.now.since(start));
-        assert_eq!(world.session().peer(), moved);
+        assert_eq!(world.session().peer_addr(), moved);
         assert!(
             world.events.iter().any(|(_, _, event)| matches!(event, Event::Moved { to, .. } if *to == moved))
         );
@@ -332,7 +329,7 @@ fn a_rebound_client_continues_within_two_round_trips_and_a_tenth_of_a_second() {
 #[test]
 fn a_session_that_may_not_migrate_stays() {
     let config = server_config(&config(), SUITE);
-    let mut world = World::new(1, &whitewater::session::ServerConfig { migration: false, ..config });
+    let mut world = World::new(1, &whitewater::ServerConfig { migration: false, ..config });
     world.add(&path(0.0), &path(0.0), &self::config(), client_config(SUITE));
     world.connect();
     let old = world.address(0);
@@ -378,7 +375,7 @@ fn keys_are_updated_while_data_flows() {
     let (client, server) = (world.client().stats(), world.session().stats());
     assert!(client.key_updates >= 5 && server.key_updates >= client.key_updates - 1, "{client:?} {server:?}");
     assert_eq!(client.rejected.forged + server.rejected.forged, 0);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
 }
 
 #[test]
@@ -389,7 +386,7 @@ fn a_peer_that_reads_nothing_is_dropped_after_half_a_minute() {
     }
     world.drain();
     world.run(29_000);
-    assert!(world.client().is_up(), "it just has no room");
+    assert!(world.client().is_connected(), "it just has no room");
     world.run(5_000);
     let (_, Event::Closed { reason, undelivered }) = *world.clients[0].events.last().unwrap() else {
         panic!()

@@ -10,10 +10,8 @@ use common::ms;
 use common::sessions::{SUITE, Tapped, World, client_address, client_config, connect_of, server_config};
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::kind;
-use whitewater::session::{
-    ClientConfig, CloseReason, DecisionError, Event, ServerConfig, SessionConfig, SessionId, Suite,
-    Undelivered,
-};
+use whitewater::session::{DecisionError, Suite, Undelivered};
+use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
@@ -73,7 +71,7 @@ fn the_application_sees_each_request_and_both_ends_get_each_others_data() {
         (client_address(1, 1000), SUITE, &b"red team"[..])
     );
     assert_eq!((world.server.len(), world.server.stats().requested), (1, 1));
-    assert!(world.server.session(id).is_none(), "there is no session yet");
+    assert!(world.server.connection(id).is_none(), "there is no session yet");
     let now = world.now;
     world.server.admit(now, id, b"you are blue").unwrap();
     assert!(world.server.request(id).is_none());

@@ -18,12 +18,12 @@ use common::sessions::{
 };
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use whitewater::Time;
 use whitewater::inside::session::exchange::{Attempt, Initiator};
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Hello, Msg1, Packet, Reset, kind,
 };
-use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite};
+use whitewater::session::Suite;
+use whitewater::{CloseReason, Event, ServerConfig, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, SimRng};
 
 fn path() -> LinkConfig {
@@ -113,7 +113,7 @@ fn a_flood_of_spoofed_hellos_takes_no_memory_and_gets_smaller_answers() {
     assert!(sent * 512 <= received * 36 && sent > 0, "{sent} of {received}: 0.07 of the shortest HELLO");
     world.now = Time::from_millis(world.now.as_millis() + 1011);
     world.run(5_000);
-    assert!(world.client().is_up() && world.session().is_up() && world.server.len() == 1);
+    assert!(world.client().is_connected() && world.session().is_connected() && world.server.len() == 1);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn packets_replayed_in_any_order_count_once() {
     let after = world.session().stats();
     assert_eq!(after.received, before.received);
     assert!(after.rejected.duplicate + after.rejected.stale > 2000);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn wrong_tags_change_nothing_but_a_counter() {
         (before.received, before.rejected.forged + 1_000_000)
     );
     world.run(10_000);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
 }
 
 #[test]
@@ -298,11 +298,11 @@ fn forged_packets_of_every_kind_end_neither_a_session_nor_a_handshake() {
         }
         world.connect();
         world.run(1_500);
-        assert!(world.client().is_up() && world.session().is_up(), "{stage}");
+        assert!(world.client().is_connected() && world.session().is_connected(), "{stage}");
         for forged in forgeries(cid, sid) {
             world.inject_client(0, &forged);
         }
-        assert!(world.client().is_up());
+        assert!(world.client().is_connected());
     }
 }
 
@@ -356,10 +356,10 @@ fn a_thief_gets_no_session_and_no_more_bytes_than_they_send() {
     let got: usize =
         world.strangers.iter().filter(|(to, _)| *to == thief).map(|(_, bytes)| bytes.len()).sum();
     assert!(got <= stolen && got > 0, "{got} of {stolen}");
-    assert_eq!(world.session().peer(), home);
+    assert_eq!(world.session().peer_addr(), home);
     assert!(!world.events.iter().any(|(.., event)| matches!(event, Event::Moved { .. })));
     world.run(2_000);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn packets_that_no_client_sends_are_only_counted() {
     let after = world.server.stats();
     assert!(after.rejected.malformed > before.rejected.malformed + 1400);
     assert_eq!(after.accepted, before.accepted);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
 }
 
 /// Session numbers are not reused.
@@ -407,16 +407,16 @@ fn packets_of_an_old_session_find_no_session() {
     let data = of_kind(&world, kind::DATA, true);
     world.server.close(now, id, 1);
     world.run(3_000);
-    assert!(world.server.session(id).is_none());
+    assert!(world.server.connection(id).is_none());
     world.add(&path(), &path(), &SessionConfig::default(), client_config(SUITE));
     assert!(world.run_until(5_000, |world| world.sessions.len() == 2));
     let from = world.address(0);
     for bytes in data {
         world.inject(from, &bytes);
     }
-    assert!(world.server.session(id).is_none());
-    assert_eq!(world.server.session(world.sessions[1]).unwrap().peer(), client_address(2, 1000));
-    assert_eq!(world.server.session(world.sessions[1]).unwrap().stats().rejected.forged, 0);
+    assert!(world.server.connection(id).is_none());
+    assert_eq!(world.server.connection(world.sessions[1]).unwrap().peer_addr(), client_address(2, 1000));
+    assert_eq!(world.server.connection(world.sessions[1]).unwrap().stats().rejected.forged, 0);
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn a_reset_provoked_by_somebody_else_ends_nothing() {
         world.clients[victim].session.give(now, from, &reset);
     }
     world.run(1000);
-    assert!(world.clients[victim].session.connection().is_some_and(|connection| connection.is_up()));
+    assert!(world.clients[victim].session.connection().is_some_and(|connection| connection.is_connected()));
 }
 
 /// From a peer with the keys that breaks the rules.

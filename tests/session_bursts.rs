@@ -7,9 +7,9 @@ use crate::common;
 use common::ms;
 use common::rogue::{Rogue, open_server};
 use common::sessions::{SUITE, World, in_packets, on};
-use whitewater::channel::{ChannelConfig, Resend};
+use whitewater::channel::Resend;
 use whitewater::inside::session::wire::Frame;
-use whitewater::session::{ServerConfig, SessionConfig};
+use whitewater::{ChannelConfig, ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
 const LONG: usize = 64 << 10;

@@ -12,8 +12,7 @@ use std::time::Duration;
 use whitewater::kcp::Sn;
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::packet::Seq16;
-use whitewater::session::SessionConfig;
-use whitewater::{Channel, ChannelConfig};
+use whitewater::{Channel, ChannelConfig, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {

@@ -5,7 +5,8 @@ use crate::common;
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger, on};
 use whitewater::inside::session::wire::CLOSE_TEXT_MAX;
-use whitewater::session::{CloseReason, CloseTextError, Event, SessionConfig, Suite};
+use whitewater::session::{CloseTextError, Suite};
+use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn connected(seed: u64, loss: f64, suite: Suite) -> World {
@@ -69,7 +70,7 @@ fn an_invalid_close_text_changes_nothing() {
         assert_eq!(world.server.close_with(now, id, 7, text), Err(CloseTextError::Control), "{text:?}");
     }
     world.run(500);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
     world.server.close_with(now, id, 7, &most).unwrap();
     assert_eq!(world.server.close_with(now, id, 8, "too late"), Ok(()), "the first one counts");
     world.run(500);

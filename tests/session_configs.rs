@@ -4,9 +4,9 @@ use crate::common;
 
 use common::sessions::random;
 use std::time::Duration;
-use whitewater::Time;
 use whitewater::session::token::ServerKey;
-use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, Suite};
+use whitewater::session::{Client, Server, Suite};
+use whitewater::{ClientConfig, ServerConfig, SessionConfig, Time};
 
 const KEY: [u8; 32] = [3; 32];
 

@@ -8,9 +8,10 @@ use crate::common::configs;
 
 use common::sessions::{SUITE, World, client_config, on, ordered, server_config};
 use std::time::Duration;
+use whitewater::SessionConfig;
 use whitewater::kcp::{Config, Congestion};
 use whitewater::pace::{Mode, PaceConfig};
-use whitewater::session::{ConnectionStats, SessionConfig};
+use whitewater::session::ConnectionStats;
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig, LinkStats};
 
 const RTT: Duration = Duration::from_millis(20);

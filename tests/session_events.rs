@@ -14,9 +14,10 @@ use common::sessions::{SUITE, World, client_address, in_packets, on};
 use logs::{check, lines, number, of, sum};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use whitewater::SessionConfig;
 use whitewater::events::Logged;
 use whitewater::kcp::{self, Stats};
-use whitewater::session::{Connection, ConnectionStats, SessionConfig, SessionEvent};
+use whitewater::session::{Connection, ConnectionStats, SessionEvent};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {

@@ -10,9 +10,9 @@ use common::ms;
 use common::sessions::{SUITE, World, client_address, client_config, on, random, server_config};
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use whitewater::Time;
 use whitewater::kcp::{self, Config, Conv, PeerId, Peers};
-use whitewater::session::{Connection, ServerConfig, SessionConfig, SessionId};
+use whitewater::session::Connection;
+use whitewater::{ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::LinkConfig;
 
 /// Bytes that one sends in a row while others wait.
@@ -37,7 +37,7 @@ fn refill(session: &mut Connection) {
 }
 
 fn session(world: &mut World, id: SessionId) -> &mut Connection {
-    world.server.session_mut(id).unwrap()
+    world.server.connection_mut(id).unwrap()
 }
 
 /// How many datagrams leave until each of `quiet` has sent one while those of `busy` always have more.
@@ -45,7 +45,7 @@ fn until_all_have_sent(world: &mut World, busy: &[SessionId], quiet: &[SessionId
     let (now, mut buf, mut left) = (world.now, Vec::new(), HashMap::new());
     for id in quiet {
         session(world, *id).send(on(0), &[2; 64]).unwrap();
-        left.insert(session(world, *id).peer(), ());
+        left.insert(session(world, *id).peer_addr(), ());
     }
     for count in 1.. {
         busy.iter().for_each(|id| refill(session(world, *id)));
@@ -99,7 +99,7 @@ fn a_flood_in_ones_own_session_gives_one_event_two_answers_and_bounded_memory() 
     let quiet = world.sessions.iter().copied();
     let [noisy, quiet] = [0, 1].map(|client| {
         let peer = world.address(client);
-        quiet.clone().find(|id| world.server.session(*id).unwrap().peer() == peer).unwrap()
+        quiet.clone().find(|id| world.server.connection(*id).unwrap().peer_addr() == peer).unwrap()
     });
     // Everything that fits into a receive buffer, and then one message from somebody else.
     for _ in 0..2000 {

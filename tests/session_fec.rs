@@ -16,12 +16,12 @@ use insta::assert_snapshot;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
-use whitewater::Time;
 use whitewater::inside::session::wire::{Frame, FrameWriter, Frames, LossFrame, Packet};
 use whitewater::kcp::{Config, Congestion};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::packet::Seq16;
-use whitewater::session::{ConnectionStats, RepairConfig, SessionConfig, Suite};
+use whitewater::session::{ConnectionStats, RepairConfig, Suite};
+use whitewater::{SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
 /// What carries a game's messages from the client to the server.
@@ -465,7 +465,9 @@ fn invalid_repairs_are_counted_and_change_nothing() {
         let is_on = config.repairs.is_some();
         assert_eq!((counts, others), if is_on { ([1, 2, 1, 1], [1, 1, 6]) } else { ([0; 4], [0; 3]) });
         assert_eq!(after.rebuilt, before.repairs.rebuilt);
-        assert!(world.session().is_up() && world.session().recv_datagram_into(&mut [0; 1500]).is_err());
+        assert!(
+            world.session().is_connected() && world.session().recv_datagram_into(&mut [0; 1500]).is_err()
+        );
     }
 }
 
@@ -481,7 +483,7 @@ fn a_report_of_an_old_rebuilt_packet_ends_no_session() {
     world.set_links(0, &path(0.1), &path(0.1));
     let before = stats(&mut world)[1].repairs.rebuilt;
     run(&mut world, INPUTS, 5_000);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
     assert!(stats(&mut world)[1].repairs.rebuilt > before);
 }
 
@@ -497,7 +499,7 @@ fn reporting_packets_that_were_never_sent_ends_the_session() {
     FrameWriter::new(&mut body, 1200).push(&Frame::Loss(loss)).unwrap();
     let forged = forger(&world)(Toward::Server, &body);
     world.inject(client_address(1, 1000), &forged);
-    assert!(!world.session().is_up());
+    assert!(!world.session().is_connected());
 }
 
 /// A game's messages over a path of 60 ms with this loss in each direction, by what carries them and by the

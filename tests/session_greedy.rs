@@ -14,8 +14,8 @@ use common::ms;
 use common::sessions::{SUITE, World, default_kcp, on, ordered};
 use std::time::Duration;
 use whitewater::pace::PaceConfig;
-use whitewater::session::{Connection, Event, SessionConfig};
-use whitewater::{Channel, Time};
+use whitewater::session::Connection;
+use whitewater::{Channel, Event, SessionConfig, Time};
 use whitewater_sim::{Bottleneck, LinkConfig};
 
 const GAME: Channel = on(0);

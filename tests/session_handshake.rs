@@ -18,9 +18,8 @@ use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
 #[cfg(feature = "crypto")]
 use whitewater::session::public_key;
-use whitewater::session::{
-    Cipher, Client, ClientConfig, ClientState, Event, Server, ServerConfig, SessionConfig, SessionId, Suite,
-};
+use whitewater::session::{Cipher, Client, ClientState, Server, Suite};
+use whitewater::{ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
 
 const PSK: [u8; 32] = [7; 32];
 const PRIVATE: [u8; 32] = [8; 32];
@@ -119,10 +118,10 @@ impl Path {
         (0..40).for_each(|_| self.step(5));
         let id = self.session.expect("the client is up and the server is not");
         self.client.connection_mut().unwrap().send_datagram(b"there").unwrap();
-        self.server.session_mut(id).unwrap().send_datagram(b"back").unwrap();
+        self.server.connection_mut(id).unwrap().send_datagram(b"back").unwrap();
         (0..4).for_each(|_| self.step(5));
         let mut room = [0; 100];
-        let there = self.server.session_mut(id).unwrap().recv_datagram_into(&mut room);
+        let there = self.server.connection_mut(id).unwrap().recv_datagram_into(&mut room);
         assert_eq!(there.map(|len| &room[..len]), Ok(&b"there"[..]), "the server is deaf");
         let back = self.client.connection_mut().unwrap().recv_datagram_into(&mut room);
         assert_eq!(back.map(|len| &room[..len]), Ok(&b"back"[..]), "the client is deaf");

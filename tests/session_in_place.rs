@@ -6,11 +6,10 @@ use crate::common::configs;
 use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Time;
 use whitewater::kcp::{self, Config, Conv, Peers};
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId};
-use whitewater::{Channel, ChannelConfig};
+use whitewater::session::{Client, Server};
+use whitewater::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
 const CHANNEL: Channel = Channel::ordered(0);
@@ -71,7 +70,7 @@ impl Ends {
     }
 
     fn id(&self) -> Option<SessionId> {
-        self.server.ids().next()
+        self.server.clients().next()
     }
 }
 
@@ -87,7 +86,7 @@ fn a_session(behind: bool) -> Vec<Vec<u8>> {
     ends.client.connection_mut().unwrap().send_datagram(b"unreliable").unwrap();
     (0..4).for_each(|_| ends.step());
     let (id, mut message) = (ends.id().unwrap(), [0; 5000]);
-    let connection = ends.server.session_mut(id).unwrap();
+    let connection = ends.server.connection_mut(id).unwrap();
     assert_eq!(connection.recv_into(CHANNEL, &mut message), Ok(5000));
     connection.send(CHANNEL, &message).unwrap();
     (0..4).for_each(|_| ends.step());

@@ -3,9 +3,9 @@
 use crate::common::sessions::{default_kcp, on, ordered};
 use std::fmt::Display;
 use std::time::Duration;
-use whitewater::Channel;
-use whitewater::channel::{Carrier, ChannelConfig};
-use whitewater::session::{RepairConfig, ServerConfig, SessionConfig};
+use whitewater::channel::Carrier;
+use whitewater::session::RepairConfig;
+use whitewater::{Channel, ChannelConfig, ServerConfig, SessionConfig};
 
 const CARRIER: &str = "carrier";
 const DOCUMENT: &str = include_str!("../docs/TUNING.md");

@@ -8,7 +8,8 @@ use common::sessions::{SUITE, World, client_config, on, random, server_address, 
 use whitewater::inside::session::wire::kind;
 use whitewater::kcp::wire::{Command, Header, Segment};
 use whitewater::kcp::{Conv, Millis, Sn};
-use whitewater::session::{CloseReason, Event, Server, SessionConfig};
+use whitewater::session::Server;
+use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn connected() -> World {

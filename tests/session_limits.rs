@@ -14,12 +14,13 @@ use common::sessions::{
 };
 use common::{Raw, ms};
 use std::time::{Duration, Instant};
-use whitewater::Channel;
+use whitewater::channel::SendError;
 use whitewater::inside::session::wire::{Data, Frame, Hello, KcpPart};
 use whitewater::kcp::Config;
 use whitewater::kcp::wire::Command;
 use whitewater::packet::Seq16;
-use whitewater::session::{CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
+use whitewater::session::Suite;
+use whitewater::{Channel, CloseReason, Event, ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
 /// The document names a test for each limit; a wrong name would prove nothing.
@@ -231,7 +232,7 @@ fn mismatched_or_too_long_parts_end_the_session() {
         let (mut world, mut rogue) = rogue(SessionConfig::default());
         let mut send = |world: &mut World, number, (id, last, len)| {
             part(&mut rogue, world, number, (id, last), &vec![0; len]);
-            world.session().is_up()
+            world.session().is_connected()
         };
         assert!(send(&mut world, 5, first), "{name}");
         assert!(send(&mut world, 6, second), "{name}: of another frame it may be");
@@ -254,7 +255,7 @@ fn parts_in_any_order_make_the_frame_and_parts_of_another_do_not() {
     assert_eq!(world.session().peek_size(on(0)), None, "five parts, and no frame");
     part(&mut rogue, &mut world, 6, (1, 2), parts[1]);
     assert_eq!(world.session().recv_into(on(0), &mut [0; 1000]), Ok(1000));
-    assert!(world.session().is_up());
+    assert!(world.session().is_connected());
 }
 
 #[test]
@@ -492,12 +493,14 @@ fn all_sessions_together_stay_within_the_servers_memory_and_continue_when_there_
     assert!(refused.is_some_and(|refused| refused.is_full()), "before its own 64 KiB: {refused:?}");
     let refused = (0..256).find_map(|_| world.session().send(packets, &[1; 100]).err());
     assert_eq!(refused, Some(SendError::Full { channel: 1 }), "before its own 256");
-    assert!(world.clients.iter().all(|client| client.session.connection().is_some_and(|end| end.is_up())));
+    assert!(
+        world.clients.iter().all(|client| client.session.connection().is_some_and(|end| end.is_connected()))
+    );
     // Reading makes room: everything arrives.
     let (mut read, mut buf) = (0, [0; 1000]);
     let all = |world: &mut World| {
         for id in world.sessions.clone() {
-            let Some(end) = world.server.session_mut(id) else { panic!("{id} {:?}", world.closed()) };
+            let Some(end) = world.server.connection_mut(id) else { panic!("{id} {:?}", world.closed()) };
             while end.recv_into(on(0), &mut buf).is_ok() {
                 read += 1;
             }
@@ -527,10 +530,10 @@ fn greedy_sessions_leave_every_other_its_share_of_memory() {
     let (mut sent, mut got, mut buf) = (0u32, vec![0u32; 8], [0; 1000]);
     for _ in 0..1000 {
         for id in greedy {
-            while world.server.session_mut(*id).unwrap().send(on(0), &[9; 1000]).is_ok() {}
+            while world.server.connection_mut(*id).unwrap().send(on(0), &[9; 1000]).is_ok() {}
         }
         for id in quiet {
-            let sent = world.server.session_mut(*id).unwrap().send(on(0), &sent.to_le_bytes());
+            let sent = world.server.connection_mut(*id).unwrap().send(on(0), &sent.to_le_bytes());
             assert_eq!(sent, Ok(()), "{} of {memory} bytes", world.server.stats().memory);
         }
         sent += 1;

@@ -9,9 +9,9 @@ use common::sessions::World;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
-use whitewater::Channel;
 use whitewater::inside::session::wire::{Connect, Hello};
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Suite};
+use whitewater::session::Suite;
+use whitewater::{Channel, ClientConfig, ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
 /// Number of lines by their text without numbers.

@@ -17,13 +17,12 @@ use common::sessions::{SUITE, World, client_config, in_packets, on, ordered, ser
 use common::{Raw, ms};
 use std::collections::VecDeque;
 use std::time::Duration;
-use whitewater::channel::{ChannelConfig, ChannelError, RecvError, SendError};
+use whitewater::channel::{ChannelError, RecvError, SendError};
 use whitewater::inside::session::wire::Frame;
 use whitewater::kcp::Config;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, Message, shape};
-use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Undelivered};
-use whitewater::{Channel, Time};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
+use whitewater::session::Undelivered;
+use whitewater::{Channel, ChannelConfig, CloseReason, Event, Message, ServerConfig, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
 /// Bytes of a part of a message that KCP carries.
@@ -568,11 +567,11 @@ fn a_peer_that_sends_more_than_a_message_may_have_ends_its_session_and_takes_no_
             let (before, mut sn) = (world.session().memory(), 0);
             world.drain();
             let heap = measure(|| flood(&mut world, &mut rogue, &mut sn, &messages[..good]));
-            assert!(world.session().is_up(), "{name}: as much may come");
+            assert!(world.session().is_connected(), "{name}: as much may come");
             let held = world.session().memory() - before;
             println!("{name}: {held} bytes, of the heap {} at most", heap.bytes_max);
             flood(&mut world, &mut rogue, &mut sn, &messages[good..]);
-            assert!(!world.session().is_up(), "{name}: it goes on");
+            assert!(!world.session().is_connected(), "{name}: it goes on");
             world.run(1_100);
             assert_eq!(world.closed(), Some(CloseReason::StreamCorrupt), "{name}");
             let most = MAX + PART + REST;
@@ -599,7 +598,7 @@ fn long_messages_that_nobody_reads_take_no_more_than_one_of_them_and_the_window(
         world.drain();
         let messages: Vec<_> = one().chain(one()).chain(one()).collect();
         let heap = measure(|| flood(&mut world, &mut rogue, &mut sn, &messages));
-        assert!(world.session().is_up(), "{name}: {:?}", world.closed());
+        assert!(world.session().is_connected(), "{name}: {:?}", world.closed());
         let held = world.session().memory() - before;
         println!("{name}: {held} bytes, {} of the heap", heap.bytes_current);
         let most = MAX + (256 << 10) + REST;

@@ -11,9 +11,10 @@ use common::sessions::{
     SUITE, Toward, World, client_config, forger_of_numbers, in_packets, on, server_config,
 };
 use std::time::Duration;
+use whitewater::SessionConfig;
 use whitewater::inside::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use whitewater::packet::Seq16;
-use whitewater::session::{Connection, ConnectionStats, SessionConfig, Suite};
+use whitewater::session::{Connection, ConnectionStats, Suite};
 use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
 
 /// What is sent.
@@ -380,6 +381,6 @@ fn reports_of_a_hostile_peer_cost_no_memory_or_time_and_stay_in_range() {
         assert!(stats.packets_judged <= 2 * stats.sent + 1024, "{stats:?}");
         world.now = world.now + ms(1);
     }
-    assert!(world.client().is_up());
+    assert!(world.client().is_connected());
     assert!(world.client().memory() <= memory + 1000, "{} bytes of {memory}", world.client().memory());
 }

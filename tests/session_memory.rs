@@ -14,8 +14,8 @@ use common::sessions::{
 };
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientConfig, Connection, Server, SessionConfig, Suite};
-use whitewater::{Channel, Time};
+use whitewater::session::{Client, Connection, Server, Suite};
+use whitewater::{Channel, ClientConfig, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, SimRng};
 
 /// A channel by KCP, and this one in packets.
@@ -82,7 +82,7 @@ fn a_session_that_used_everything_takes_at_most_3_kib_when_idle_again() {
         let mut world = crowd(64, suite, &session);
         for _ in 0..50 {
             for id in world.sessions.clone() {
-                let server = world.server.session_mut(id).unwrap();
+                let server = world.server.connection_mut(id).unwrap();
                 server.send(on(0), &[1; 2000]).unwrap();
                 server.send_datagram(&[2; 500]).unwrap();
                 server.send(PACKETS, &[3; 50]).unwrap();
@@ -94,7 +94,7 @@ fn a_session_that_used_everything_takes_at_most_3_kib_when_idle_again() {
             world.run(50);
             let mut buf = [0; 3000];
             for id in world.sessions.clone() {
-                while world.server.session_mut(id).unwrap().recv_into(on(0), &mut buf).is_ok() {}
+                while world.server.connection_mut(id).unwrap().recv_into(on(0), &mut buf).is_ok() {}
             }
             for client in &mut world.clients {
                 let client = client.session.connection_mut().unwrap();
@@ -113,8 +113,8 @@ fn a_session_that_used_everything_takes_at_most_3_kib_when_idle_again() {
 
 /// What the server counts for its sessions, and what they really hold besides the fixed part of each.
 fn counted_and_held(world: &World) -> (u64, u64) {
-    let held = |id| u64::try_from(world.server.session(id).unwrap().memory()).unwrap();
-    (world.server.stats().memory, world.server.ids().map(held).sum())
+    let held = |id| u64::try_from(world.server.connection(id).unwrap().memory()).unwrap();
+    (world.server.stats().memory, world.server.clients().map(held).sum())
 }
 
 fn read_all(end: &mut Connection) {
@@ -137,7 +137,7 @@ fn the_memory_of_sessions_is_counted_within_2_kib_and_exactly_once_polled() {
         for _ in 0..5_000 {
             let mut any = |below: u64| usize::try_from(rng.next_u64() % below).unwrap();
             let (each, kind, bytes) = (any(8), any(8), vec![1; any(3000) + 1]);
-            let server = world.server.session_mut(world.sessions[each]).unwrap();
+            let server = world.server.connection_mut(world.sessions[each]).unwrap();
             let client = world.clients[each].session.connection_mut().unwrap();
             // With some seeds, only small ones.
             match kind.min(most) {
@@ -186,7 +186,7 @@ fn tick(now: Time, client: &mut Client, server: &mut Server, bufs: &mut (Vec<u8>
         }
     }
     while let Some((id, _)) = server.poll_event() {
-        let end = server.session_mut(id).unwrap();
+        let end = server.connection_mut(id).unwrap();
         while end.recv_into(on(0), message).is_ok() || end.recv_datagram_into(message).is_ok() {}
     }
     while client.poll_event().is_some() {}

@@ -9,10 +9,10 @@ use crate::common::configs;
 use common::ms;
 use common::sessions::{SUITE, World, on, ordered};
 use std::time::Duration;
-use whitewater::Time;
 use whitewater::kcp::Config;
 use whitewater::pace::{Mode, PaceConfig};
-use whitewater::session::{ConnectionStats, SessionConfig};
+use whitewater::session::ConnectionStats;
+use whitewater::{SessionConfig, Time};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 const RTT: Duration = Duration::from_millis(60);

@@ -11,7 +11,8 @@ use common::ms;
 use common::sessions::{SUITE, World, client_address, on, ordered};
 use whitewater::kcp::Config;
 use whitewater::pace::PaceConfig;
-use whitewater::session::{CloseReason, Connection, Event, SessionConfig, Suite, Undelivered};
+use whitewater::session::{Connection, Suite, Undelivered};
+use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss, SimRng};
 
 const CHANNELS: usize = 2;
@@ -58,8 +59,8 @@ impl Run {
     }
 }
 
-fn ends(world: &mut World, id: whitewater::session::SessionId, end: usize) -> Option<&mut Connection> {
-    if end == 0 { world.clients[0].session.connection_mut() } else { world.server.session_mut(id) }
+fn ends(world: &mut World, id: whitewater::SessionId, end: usize) -> Option<&mut Connection> {
+    if end == 0 { world.clients[0].session.connection_mut() } else { world.server.connection_mut(id) }
 }
 
 fn closed(event: &Event) -> Option<(CloseReason, Undelivered)> {

@@ -10,7 +10,8 @@ use common::ms;
 use common::sessions::{SUITE, World, client_address, on};
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::session::{ClientState, CloseReason, Event, SessionConfig, Suite};
+use whitewater::session::{ClientState, Suite};
+use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 const RTT: Duration = Duration::from_millis(120);
@@ -72,7 +73,7 @@ fn data_flows_both_ways_within_two_round_trips_and_a_tenth_of_a_second() {
         assert!(world.run_until(5_000, both), "seed {seed}");
         let took = world.now.since(start);
         assert!(took <= 2 * RTT + ms(100), "seed {seed}: {took:?}");
-        assert_eq!(world.session().peer(), elsewhere(77));
+        assert_eq!(world.session().peer_addr(), elsewhere(77));
     }
 }
 
@@ -162,9 +163,9 @@ fn at_most_four_migrations_happen_in_ten_seconds() {
         world.run(1_000);
     }
     assert_eq!(moves(&world), 4);
-    assert!(world.client().is_up() && world.session().is_up());
+    assert!(world.client().is_connected() && world.session().is_connected());
     world.run(4_000);
-    assert_eq!((moves(&world), world.session().peer()), (5, world.address(0)));
+    assert_eq!((moves(&world), world.session().peer_addr()), (5, world.address(0)));
     let fifth = world.events.iter().rev().find(|(.., event)| matches!(event, Event::Moved { .. }));
     assert!(fifth.unwrap().0.since(start) >= Duration::from_secs(10));
 }
@@ -185,7 +186,7 @@ fn a_thiefs_address_is_dropped_when_the_old_address_sends_or_nothing_comes() {
         world.session().send_datagram(&[2; 50]).unwrap();
         world.drain();
         world.run(16);
-        assert_eq!(world.session().peer(), home, "tick {number}");
+        assert_eq!(world.session().peer_addr(), home, "tick {number}");
     }
     let got: usize =
         world.strangers.iter().filter(|(to, _)| *to == thief).map(|(_, bytes)| bytes.len()).sum();
@@ -217,7 +218,7 @@ fn a_client_may_move_while_it_connects() {
             ids.into_iter().any(|id| {
                 world
                     .server
-                    .session_mut(id)
+                    .connection_mut(id)
                     .is_some_and(|session| session.recv_into(on(0), &mut buf) == Ok(5))
             })
         };

@@ -7,7 +7,8 @@ use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger};
-use whitewater::session::{CloseReason, Event, RedirectError, SessionConfig, Suite};
+use whitewater::session::{RedirectError, Suite};
+use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
@@ -65,7 +66,7 @@ fn a_client_is_redirected_exactly_once_despite_loss() {
             assert_eq!(world.clients[0].session.take_redirect(), None);
             let stats = world.client().stats();
             assert_eq!((stats.redirects, stats.redirects_refused), (1, 0));
-            assert!(world.session().is_up() && world.client().is_up());
+            assert!(world.session().is_connected() && world.client().is_connected());
         }
         times.sort_unstable();
         let (most, mean) = if loss == 0.0 { (ms(41), 1) } else { (ms(3_000), 3) };
@@ -145,7 +146,7 @@ fn a_redirect_without_a_token_is_counted_and_one_from_a_client_ends_the_session(
     world.inject_client(0, &forge(Toward::Client, &[0x89]));
     let stats = world.client().stats();
     assert_eq!((stats.redirects, stats.redirects_refused, told(&world)), (0, 1, 0));
-    assert!(world.client().is_up() && world.clients[0].session.take_redirect().is_none());
+    assert!(world.client().is_connected() && world.clients[0].session.take_redirect().is_none());
     let from = world.address(0);
     world.inject(from, &forge(Toward::Server, b"\x89token"));
     world.run(1_000);
@@ -206,7 +207,7 @@ mod tokens {
     impl Talk {
         fn say(&mut self, world: &mut World) {
             let client = world.clients.first_mut().and_then(|client| client.session.connection_mut());
-            if let Some(connection) = client.filter(|connection| connection.is_up()) {
+            if let Some(connection) = client.filter(|connection| connection.is_connected()) {
                 connection.send(on(0), &self.said.to_le_bytes()).unwrap();
                 self.said += 1;
                 world.drain();
@@ -215,7 +216,7 @@ mod tokens {
 
         fn hear(&mut self, world: &mut World) {
             let Some(&id) = world.sessions.first() else { return };
-            let Some(session) = world.server.session_mut(id) else { return };
+            let Some(session) = world.server.connection_mut(id) else { return };
             let mut buf = [0; 4];
             while session.recv_into(on(0), &mut buf).is_ok() {
                 self.heard.push(u32::from_le_bytes(buf));

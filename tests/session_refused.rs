@@ -6,8 +6,8 @@ use common::ms;
 use common::sessions::{PSK, SUITE, World, client_config, in_packets, on, server_address, server_config};
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{Deny, kind};
-use whitewater::session::{ClientConfig, CloseReason, DenyReason, SessionConfig};
-use whitewater::{Channel, ChannelConfig};
+use whitewater::session::DenyReason;
+use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {

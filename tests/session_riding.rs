@@ -9,7 +9,7 @@ use rand::Rng;
 use common::ms;
 use common::sessions::{SUITE, World, on};
 use whitewater::kcp::Stats;
-use whitewater::session::{Event, SessionConfig};
+use whitewater::{Event, SessionConfig};
 use whitewater_sim::{LinkConfig, SimRng};
 
 /// ms between two messages of an end, and by how much one may be late.

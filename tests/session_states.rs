@@ -9,12 +9,10 @@ use crate::common::machine::Whole as _;
 use common::sessions::{SUITE, client_address, client_config, on, random, server_address, server_config};
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Time;
 use whitewater::inside::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Client, ClientState, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId,
-};
+use whitewater::session::{Client, ClientState, Server};
+use whitewater::{CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
 
 /// A datagram that was sent: when, in ms; whether by the client; its bytes.
 type Sent = (u64, bool, Vec<u8>);
@@ -408,7 +406,7 @@ fn an_expired_cookie_is_replaced() {
 fn data_before_the_accept_waits_and_arrives_after_it() {
     let mut duo = Duo::up(|kind, number| kind == kind::DATA && number < 3);
     let id = duo.session.unwrap();
-    duo.server.session_mut(id).unwrap().send(on(0), b"early").unwrap();
+    duo.server.connection_mut(id).unwrap().send(on(0), b"early").unwrap();
     duo.run(1_000);
     let mut room = [0; 10];
     assert_eq!(duo.client.connection_mut().unwrap().recv_into(on(0), &mut room), Ok(5));
@@ -427,12 +425,12 @@ fn a_client_that_moves_twice_is_found_within_four_seconds() {
     let mut duo = Duo::up(|_, _| false);
     let mut buf = Vec::new();
     let id = duo.session.unwrap();
-    duo.server.session_mut(id).unwrap().send_datagram(b"is read late").unwrap();
+    duo.server.connection_mut(id).unwrap().send_datagram(b"is read late").unwrap();
     duo.server.emit_to(duo.now, &mut buf).unwrap();
     duo.now = duo.now + Duration::from_secs(4);
     duo.client.give(duo.now, server_address(), &buf);
     duo.run(600);
-    assert!(duo.server.session(id).unwrap().stats().rtt < Duration::from_secs(1));
+    assert!(duo.server.connection(id).unwrap().stats().rtt < Duration::from_secs(1));
     // One packet comes from an address that is gone afterwards.
     duo.address = client_address(1, 2);
     duo.loses = |_, _| true;
@@ -443,5 +441,5 @@ fn a_client_that_moves_twice_is_found_within_four_seconds() {
     duo.loses = |_, _| false;
     duo.address = client_address(1, 3);
     duo.run(4_000);
-    assert_eq!(duo.server.session(id).unwrap().peer(), client_address(1, 3));
+    assert_eq!(duo.server.connection(id).unwrap().peer_addr(), client_address(1, 3));
 }

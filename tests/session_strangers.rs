@@ -9,7 +9,8 @@ use common::sessions::{SUITE, World, client_config, connect_of, server_config};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use whitewater::inside::session::wire::{Connect, MESSAGE_MIN, RESET_LEN, kind};
-use whitewater::session::{ServerConfig, SessionConfig, Suite};
+use whitewater::session::Suite;
+use whitewater::{ServerConfig, SessionConfig};
 
 fn stranger(number: u32) -> SocketAddr {
     let [a, b, c, d] = number.to_be_bytes();
@@ -104,7 +105,7 @@ mod secrets {
     use whitewater::inside::session::wire::DenyReason;
     use whitewater::session::public_key;
     use whitewater::session::token::{Order, PublicToken};
-    use whitewater::session::{ClientConfig, CloseReason};
+    use whitewater::{ClientConfig, CloseReason};
     use whitewater_sim::LinkConfig;
 
     /// An honest client connects.

@@ -8,9 +8,9 @@ use common::ms;
 use common::sessions::{
     SUITE, World, client_address, client_config, on, random, server_address, server_config,
 };
-use whitewater::Time;
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig};
+use whitewater::session::{Client, Server};
+use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, Time};
 use whitewater_sim::LinkConfig;
 
 /// Datagrams bring a session's timer forward, to acknowledge them, and it moves back once that is done.
@@ -47,7 +47,7 @@ fn a_server_driven_once_per_frame_drops_a_peer_that_never_reads() {
         let now = Time::from_millis(16 * frame);
         client.handle_timeout(now);
         if let Some(connection) = client.connection_mut()
-            && connection.is_up()
+            && connection.is_connected()
         {
             let _ = connection.send_datagram(&[1]);
         }
@@ -66,7 +66,7 @@ fn a_server_driven_once_per_frame_drops_a_peer_that_never_reads() {
         while let Some((session, event)) = server.poll_event() {
             match event {
                 Event::Connected => {
-                    let connection = server.session_mut(session).unwrap();
+                    let connection = server.connection_mut(session).unwrap();
                     (0..200).for_each(|_| assert_eq!(connection.send(on(0), &[1; 1000]), Ok(())));
                     id = Some(session);
                 }
@@ -74,7 +74,7 @@ fn a_server_driven_once_per_frame_drops_a_peer_that_never_reads() {
                 _ => {}
             }
         }
-        if let Some(connection) = id.and_then(|id| server.session_mut(id)) {
+        if let Some(connection) = id.and_then(|id| server.connection_mut(id)) {
             while connection.recv_datagram_into(&mut [0; 1500]).is_ok() {}
         }
     }

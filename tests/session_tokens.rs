@@ -6,7 +6,8 @@ use common::ms;
 use common::sessions::{SUITE, World};
 use common::tokens::{NOW, SERVER_ID, by_token, strict, token, verifier};
 use whitewater::session::token::PublicToken;
-use whitewater::session::{ClientConfig, CloseReason, DenyReason, SessionConfig, code};
+use whitewater::session::{DenyReason, code};
+use whitewater::{ClientConfig, CloseReason, SessionConfig};
 use whitewater_sim::LinkConfig;
 
 fn world() -> World {

@@ -7,9 +7,9 @@ use crate::common::configs;
 
 use common::ms;
 use common::sessions::{SUITE, World, client_config, in_packets, on, server_config};
+use whitewater::channel::SendError;
 use whitewater::kcp::Config;
-use whitewater::session::{Event, SendError, ServerConfig, SessionConfig, SessionId};
-use whitewater::{Channel, ChannelConfig};
+use whitewater::{Channel, ChannelConfig, Event, ServerConfig, SessionConfig, SessionId};
 use whitewater_sim::{LinkConfig, Loss};
 
 const STREAM: Channel = Channel::stream(0);
@@ -164,19 +164,20 @@ fn who_found_no_memory_is_told_when_there_is_some() {
         assert!(world.run_until(5_000, |world| world.sessions.len() == 2));
         world.run(500);
         let of = |world: &World, client| {
-            let is = |id: &&SessionId| world.server.session(**id).unwrap().peer() == world.address(client);
+            let is =
+                |id: &&SessionId| world.server.connection(**id).unwrap().peer_addr() == world.address(client);
             *world.sessions.iter().find(is).unwrap()
         };
         let [greedy, poor] = clients.map(|client| of(&world, client));
         world.clients[0].frozen = true;
         let mut count = 0;
-        while world.server.session_mut(greedy).unwrap().send(on(0), &[1; 1000]).is_ok() {
+        while world.server.connection_mut(greedy).unwrap().send(on(0), &[1; 1000]).is_ok() {
             count += 1;
             world.drain();
         }
         assert!(count > 500, "{name}: {count}");
         world.run(1_000);
-        let end = world.server.session_mut(poor).unwrap();
+        let end = world.server.connection_mut(poor).unwrap();
         while end.send(channel, &vec![2; len]).is_ok() {}
         assert_eq!(
             end.send(channel, &vec![2; len]),
@@ -198,7 +199,7 @@ fn who_found_no_memory_is_told_when_there_is_some() {
         };
         assert!(world.run_until(10_000, is_told), "{name}: not told");
         assert!(
-            world.server.session_mut(poor).unwrap().send(channel, &vec![2; len]).is_ok(),
+            world.server.connection_mut(poor).unwrap().send(channel, &vec![2; len]).is_ok(),
             "{name}: told, and no room"
         );
     }

@@ -16,8 +16,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Conv};
 use whitewater::machine::Machine as _;
-use whitewater::net::{Clock, Server, ServerThreads, ThreadConfig};
-use whitewater::session::{self, ServerConfig, SessionConfig, SessionId};
+use whitewater::net::Clock;
+use whitewater::session;
+use whitewater::thread::{self as threads, ThreadConfig};
+use whitewater::{Server, ServerConfig, SessionConfig, SessionId};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -68,7 +70,11 @@ impl Client {
 }
 
 /// Answers everything until `is_done`, judging by what the clients received.
-fn serve(server: &mut ServerThreads, clients: &mut [Client], mut is_done: impl FnMut(&mut [Client]) -> bool) {
+fn serve(
+    server: &mut threads::Server,
+    clients: &mut [Client],
+    mut is_done: impl FnMut(&mut [Client]) -> bool,
+) {
     let start = Instant::now();
     while !is_done(clients) {
         assert!(start.elapsed() < PATIENCE, "it takes too long");
@@ -93,7 +99,7 @@ fn config() -> ServerConfig {
 }
 
 /// Datagrams that a server of four shards has handed over, in total.
-fn strays(server: &mut ServerThreads) -> u64 {
+fn strays(server: &mut threads::Server) -> u64 {
     let (tell, told) = channel();
     for shard in 0..server.shards() {
         let tell = tell.clone();
@@ -103,7 +109,7 @@ fn strays(server: &mut ServerThreads) -> u64 {
 }
 
 /// The answer that each of them gets: the shard of its session.
-fn ask(server: &mut ServerThreads, clients: &mut [Client], question: &[u8]) -> Vec<u8> {
+fn ask(server: &mut threads::Server, clients: &mut [Client], question: &[u8]) -> Vec<u8> {
     clients.iter_mut().for_each(|client| client.say(question));
     let mut answers = vec![None; clients.len()];
     serve(server, clients, |clients| {
@@ -121,7 +127,8 @@ fn ask(server: &mut ServerThreads, clients: &mut [Client], question: &[u8]) -> V
 
 #[test]
 fn clients_are_spread_over_the_shards_and_keep_theirs_when_they_migrate() {
-    let mut server = ServerThreads::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
+    let mut server =
+        threads::Server::bind_shards("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     let mut clients: Vec<_> = (0..32).map(|seed| Client::new(seed, server.local_addr())).collect();
     serve(&mut server, &mut clients, |clients| {
         clients
@@ -141,7 +148,8 @@ fn clients_are_spread_over_the_shards_and_keep_theirs_when_they_migrate() {
 
 #[test]
 fn a_request_to_a_sleeping_thread_wakes_it() {
-    let mut server = ServerThreads::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
+    let mut server =
+        threads::Server::bind_shards("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     thread::sleep(Duration::from_millis(20));
     // A lost wake-up is noticed after 100 ms: if all were lost, four per request, this would take longer than
     // the timeout.
@@ -155,7 +163,8 @@ fn a_request_to_a_sleeping_thread_wakes_it() {
 
 #[test]
 fn a_session_and_each_of_its_datagrams_name_their_shard() {
-    let mut server = ServerThreads::bind("127.0.0.1:0", &config(), 2, &ThreadConfig::default()).unwrap();
+    let mut server =
+        threads::Server::bind_shards("127.0.0.1:0", &config(), 2, &ThreadConfig::default()).unwrap();
     let mut client = Client::new(1, server.local_addr());
     let start = Instant::now();
     let id: SessionId = loop {

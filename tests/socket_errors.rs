@@ -16,10 +16,10 @@ use std::env;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use whitewater::Channel;
 use whitewater::kcp::{self, Conv};
-use whitewater::net::{Client, Server, SocketBuffers, SocketStats};
-use whitewater::session::{ClientConfig, ClientState, ServerConfig, SessionConfig};
+use whitewater::net::{SocketBuffers, SocketStats};
+use whitewater::session::ClientState;
+use whitewater::{Channel, Client, ClientConfig, Server, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -85,7 +85,7 @@ impl Ends {
             assert!(start.elapsed() < PATIENCE, "{:?} {}", self.client.socket_stats(), self.got.len());
             self.server.poll(Some(Duration::from_millis(1))).unwrap();
             while self.server.poll_event().is_some() {}
-            let ids: Vec<_> = self.server.ids().collect();
+            let ids: Vec<_> = self.server.clients().collect();
             for id in ids {
                 while let Ok(len) = self.server.recv_into(id, CHAT, &mut buf) {
                     self.got.extend(buf.iter().take(len));
@@ -186,7 +186,7 @@ fn bare_kcp_over_a_narrow_interface_uses_fragments() {
 #[tokio::test]
 async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {
     use tokio::time::timeout;
-    use whitewater::net::tokio::{KcpListener, KcpStream};
+    use whitewater::tokio::{KcpListener, KcpStream};
     let at = std::net::UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
     let client = KcpStream::connect(at, Conv(7), &configs::turbo()).unwrap();
     client.send(b"anyone?").await.unwrap();

@@ -14,9 +14,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
-use whitewater::session::{ClientConfig, CloseReason, ServerConfig, SessionConfig};
-use whitewater::{Channel, ChannelConfig};
+use whitewater::tokio::{Client, KcpListener, KcpStream, Server, Session};
+use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -232,7 +231,7 @@ async fn a_cancelled_connect_leaves_no_socket() {
         };
         tokio::select! {
             biased;
-            _ = Client::over(socket, nobody, &config) => unreachable!("nobody answers"),
+            _ = Client::from_socket(socket, nobody, &config) => unreachable!("nobody answers"),
             () = wait => {}
         }
         let again = async {

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::Error;
-use whitewater::net::tokio::{KcpListener, KcpStream};
+use whitewater::tokio::{KcpListener, KcpStream};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);

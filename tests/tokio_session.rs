@@ -16,11 +16,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
+use whitewater::channel::SendError;
 use whitewater::kcp::Config;
 use whitewater::net::Error;
-use whitewater::net::tokio::{Client, Server, Session};
-use whitewater::session::{ClientConfig, CloseReason, SendError, ServerConfig, SessionConfig, Suite};
-use whitewater::{Channel, ChannelConfig};
+use whitewater::session::Suite;
+use whitewater::tokio::{Client, Server, Session};
+use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -623,8 +624,11 @@ async fn a_cancelled_writer_holds_up_nobody_behind_it() {
     for given_up in 1..=3 {
         let (_server, near, far) = pair().await;
         // Until nothing moves any more: data that the peer does not read closes its window.
-        let fill =
-            || (0..).take_while(|_| near.with(|end| end.send(MESSAGES, &[0; 1000])).unwrap().is_ok()).count();
+        let fill = || {
+            (0..)
+                .take_while(|_| near.connection(|end| end.send(MESSAGES, &[0; 1000])).unwrap().is_ok())
+                .count()
+        };
         while fill() > 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

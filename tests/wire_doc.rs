@@ -6,17 +6,15 @@
 use crate::common::configs;
 use crate::common::rogue::{Rogue, open_server};
 use std::time::Duration;
-use whitewater::channel::{Carrier, ChannelConfig, Channels, ChannelsConfig};
+use whitewater::channel::{Carrier, Channels, ChannelsConfig};
 use whitewater::inside::code::Encoder;
 use whitewater::inside::session::wire::{Frame, Frames};
 use whitewater::kcp::wire::{Segment, segments};
 use whitewater::kcp::{Config, Conv, Kcp, Sn};
 use whitewater::machine::DatagramQueue;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::{Endpoint, PacketConfig, Seq16};
-use whitewater::session::{ServerConfig, SessionConfig};
-use whitewater::{Channel, Message, Time};
+use whitewater::{Channel, ChannelConfig, Message, ServerConfig, SessionConfig, Time};
 
 const DOCUMENT: &str = include_str!("../docs/WIRE.md");
 const CONV: Conv = Conv(0x1122_3344);

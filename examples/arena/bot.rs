@@ -7,8 +7,8 @@ use crate::protocol::{
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::net::SocketAddr;
-use whitewater::net::Client;
-use whitewater::session::{ClientConfig, CloseReason, ConnectionStats, Event};
+use whitewater::session::ConnectionStats;
+use whitewater::{Client, ClientConfig, CloseReason, Event};
 
 pub(crate) struct Bot {
     client: Client,

@@ -1,9 +1,7 @@
 //! What the ends tell each other, and how.
 
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
-use whitewater::session::SessionConfig;
-use whitewater::{Channel, Message};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
+use whitewater::{Channel, Message, SessionConfig};
 
 /// Where everybody is.
 pub(crate) const POSITIONS: Channel<Positions> = Channel::sequenced(0);

@@ -8,8 +8,9 @@ use crate::protocol::{
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::Ipv4Addr;
-use whitewater::net::Server;
-use whitewater::session::{CloseReason, ConnectionStats, Event, SendError, ServerConfig, SessionId};
+use whitewater::channel::SendError;
+use whitewater::session::ConnectionStats;
+use whitewater::{CloseReason, Event, Server, ServerConfig, SessionId};
 
 pub(crate) struct Arena {
     pub(crate) server: Server,
@@ -161,7 +162,7 @@ impl Arena {
     /// What the session of a bot has counted here.
     pub(crate) fn stats(&self, bot: &Bot) -> Option<ConnectionStats> {
         let of_bot = |id: &SessionId| {
-            Some(self.server.session(*id)?).filter(|session| session.user() == [bot.number()])
+            Some(self.server.connection(*id)?).filter(|session| session.user() == [bot.number()])
         };
         Some(self.players.keys().find_map(of_bot)?.stats())
     }

@@ -3,9 +3,8 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, io};
-use whitewater::Channel;
-use whitewater::session::SessionConfig;
 use whitewater::session::token::FleetKey;
+use whitewater::{Channel, SessionConfig};
 
 /// This game, in this version.
 pub(crate) const PROTOCOL_ID: u64 = 0x6d61_7463_0000_0001;

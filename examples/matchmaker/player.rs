@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{io, iter, mem};
-use whitewater::net::Client;
+use whitewater::session::ClientState;
 use whitewater::session::token::PublicToken;
-use whitewater::session::{ClientConfig, ClientState, Event};
+use whitewater::{Client, ClientConfig, Event};
 
 const FRAME: Duration = Duration::from_millis(10);
 const EACH: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Don
         for event in pump(&mut current)? {
             match event {
                 Event::Redirected => {
-                    if let Some(token) = current.session_mut().take_redirect() {
+                    if let Some(token) = current.take_redirect() {
                         say(&format!("{name}: server {} sends me to another", talk.server));
                         coming = Some(connect(&token)?);
                     }

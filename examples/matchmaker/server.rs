@@ -5,9 +5,8 @@ use crate::agent::{Agent, News};
 use crate::keys::{self, KEY_ID, TALK};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use whitewater::net::Server;
 use whitewater::session::token::ServerKey;
-use whitewater::session::{Event, ServerConfig, SessionId};
+use whitewater::{Event, Server, ServerConfig, SessionId};
 
 pub(crate) struct Config {
     /// Of this process: one that is started again has another, or takes no token from before.
@@ -44,8 +43,7 @@ pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
                 _ => {}
             }
         }
-        let up: Vec<_> =
-            server.ids().filter(|id| server.session(*id).is_some_and(|session| session.is_up())).collect();
+        let up: Vec<_> = server.clients().collect();
         agent.players(up.len());
         while let Some(news) = agent.news() {
             match news {
@@ -73,7 +71,7 @@ pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
 
 /// The number by which the matchmaker knows him.
 fn player(server: &Server, id: SessionId) -> u64 {
-    server.sessions().pass(id).map_or(0, |pass| pass.client_id)
+    server.machine().pass(id).map_or(0, |pass| pass.client_id)
 }
 
 fn echo(server: &mut Server, id: SessionId, name: u64) {

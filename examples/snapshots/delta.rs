@@ -4,8 +4,7 @@
 
 use crate::world::{Entity, HEALTH_MAX, POSITION_MAX, Snapshot};
 use whitewater::Message;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::Seq16;
 
 /// What comes before the snapshot.

@@ -1,8 +1,7 @@
 //! A player's inputs on their way: all that are not known to have arrived, in each packet.
 
 use whitewater::Message;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 
 /// Inputs with consecutive numbers: the keys held in one tick each.
 #[derive(Debug, Eq, PartialEq)]

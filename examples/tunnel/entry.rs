@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::ctrl_c;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use whitewater::net::tokio::Client;
-use whitewater::session::ClientConfig;
+use whitewater::ClientConfig;
+use whitewater::tokio::Client;
 
 pub(crate) async fn run(listen: SocketAddr, exit: SocketAddr, key: Key, rates: Arc<Rates>) -> Done {
     let listener = TcpListener::bind(listen).await?;

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::signal::ctrl_c;
-use whitewater::net::tokio::{Server, Session};
-use whitewater::session::ServerConfig;
+use whitewater::ServerConfig;
+use whitewater::tokio::{Server, Session};
 
 pub(crate) async fn run(listen: SocketAddr, service: SocketAddr, key: Key, rates: Arc<Rates>) -> Done {
     let server = bind(listen, key)?;

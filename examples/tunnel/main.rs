@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::lookup_host;
 use whitewater::kcp::Config;
-use whitewater::session::{SessionConfig, Suite};
-use whitewater::{Channel, ChannelConfig};
+use whitewater::session::Suite;
+use whitewater::{Channel, ChannelConfig, SessionConfig};
 
 /// What this program needs of the world.
 type Done = Result<(), Box<dyn Error>>;

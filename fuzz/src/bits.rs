@@ -1,8 +1,7 @@
 //! A reader of bits refuses, or gives values within their bounds; and those are written as they were read.
 
 use super::script::Script;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter};
+use whitewater::message::{BitReader, BitWriter, BitsError};
 
 /// The fields of a script, each with its arguments.
 pub mod op {

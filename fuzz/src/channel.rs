@@ -5,12 +5,11 @@ use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
-use whitewater::channel::{Carrier, ChannelConfig, ChannelKind, Channels, ChannelsConfig, Resend};
+use whitewater::channel::{Carrier, ChannelKind, Channels, ChannelsConfig, Resend};
 use whitewater::machine::DatagramQueue;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, shape};
+use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::{Endpoint, PacketConfig, Seq16};
-use whitewater::{Channel, Message, Time};
+use whitewater::{Channel, ChannelConfig, Message, Time};
 
 /// The operations of a script. The high bit names the end that does it.
 pub mod op {

@@ -1,7 +1,7 @@
 //! A derived message of every kind of field is refused, or is a value that is packed as it was read and takes little memory.
 
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, Message, Payload};
+use whitewater::Message;
+use whitewater::message::{BitReader, BitWriter, BitsError, Payload};
 
 #[derive(Debug, Message)]
 struct Everything {

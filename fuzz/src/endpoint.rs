@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Client, ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId,
-};
-use whitewater::{Channel, Time};
+use whitewater::session::{Client, ClientState, Server};
+use whitewater::{Channel, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
 /// The operations of a script, after its first byte, which says whether the server asks its application: an
@@ -101,8 +99,10 @@ impl World {
             let Some(transmit) = self.server.poll_transmit(self.now, &mut buf) else { break };
             let to = transmit.address;
             assert!(buf.len() <= 1200);
-            let is_known =
-                self.confirmed.iter().any(|id| self.server.session(*id).is_some_and(|one| one.peer() == to));
+            let is_known = self
+                .confirmed
+                .iter()
+                .any(|id| self.server.connection(*id).is_some_and(|one| one.peer_addr() == to));
             let (received, sent) = self.account.entry(to).or_default();
             if !is_known {
                 *sent += buf.len();
@@ -237,8 +237,10 @@ impl World {
 
     fn send(&mut self, what: u8, len: u8) {
         let message = vec![what; usize::from(len) * 8];
-        let ends =
-            [self.client.connection_mut(), self.confirmed.last().and_then(|id| self.server.session_mut(*id))];
+        let ends = [
+            self.client.connection_mut(),
+            self.confirmed.last().and_then(|id| self.server.connection_mut(*id)),
+        ];
         for end in ends.into_iter().flatten() {
             if what.is_multiple_of(2) {
                 let _ = end.send(CHANNEL, &message);

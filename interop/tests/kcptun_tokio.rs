@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use whitewater::kcp::Conv;
-use whitewater::net::tokio::{KcpListener, KcpStream};
+use whitewater::tokio::{KcpListener, KcpStream};
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -50,7 +50,7 @@ fn a_stream_of_smux_from_our_stream_is_echoed_through_their_server() {
 async fn ask(case: &Case, server: SocketAddr, sent: &[u8]) -> Vec<u8> {
     let socket = UdpSocket::bind(ANY).unwrap();
     socket.connect(server).unwrap();
-    let (mut from, mut to) = KcpStream::over(socket, Conv(CONV), &case.limits()).unwrap().into_split();
+    let (mut from, mut to) = KcpStream::from_socket(socket, Conv(CONV), &case.limits()).unwrap().into_split();
     let write = async {
         to.write_all(&smux::syn()).await.unwrap();
         for piece in sent.chunks(4000) {

@@ -71,7 +71,7 @@ pub struct ChannelConfig {
 
 impl ChannelConfig {
     pub(super) fn of<P: Payload + ?Sized>(channel: Channel<P>) -> Self {
-        let carrier = match channel.kind {
+        let carrier = match channel.kind() {
             ChannelKind::Ordered | ChannelKind::Stream => Carrier::Kcp,
             _ => Carrier::Packets,
         };

@@ -37,7 +37,7 @@ impl ChannelError {
 #[non_exhaustive]
 pub enum SendError {
     /// As much waits as may. This is back-pressure, not a failure: send it again in a later frame, or less. After
-    /// [`Event::Writable`](crate::session::Event::Writable) there is room on reliable channels.
+    /// [`Event::Writable`](crate::Event::Writable) there is room on reliable channels.
     #[error("channel {channel} is full: send it later")]
     Full {
         /// The number of the channel.
@@ -61,7 +61,7 @@ pub enum SendError {
     /// A field of the message is out of its bounds.
     #[error(transparent)]
     Bits(#[from] BitsError),
-    /// The session is not up yet: wait for [`Event::Connected`](crate::session::Event::Connected).
+    /// The session is not up yet: wait for [`Event::Connected`](crate::Event::Connected).
     #[error("the session is not connected yet")]
     NotConnected,
     /// The session is closing or closed.

@@ -10,7 +10,7 @@ use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 ///
 /// ```no_run
 /// # #[cfg(feature = "net")]
-/// fn each_second(server: &whitewater::net::Server, name: &str) {
+/// fn each_second(server: &whitewater::Server, name: &str) {
 ///     use whitewater::metrics::record;
 ///     let labels = [("server", name)];
 ///     record(&server.stats(), &labels);
@@ -19,7 +19,7 @@ use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 /// }
 /// ```
 ///
-/// For servers behind threads, let each thread do this, with `ServerThreads::run`.
+/// For servers behind threads, let each thread do this, with [`thread::Server::run`](crate::thread::Server::run).
 ///
 /// A label per session creates one series for every session there has ever been. Most programs record servers
 /// and sockets all the time, and sessions only while somebody is looking.

@@ -18,9 +18,7 @@ use zeroize::Zeroizing;
 /// A program without a loop of its own polls:
 ///
 /// ```no_run
-/// use whitewater::Channel;
-/// use whitewater::net::Client;
-/// use whitewater::session::{ClientConfig, Event, SessionConfig};
+/// use whitewater::{Channel, Client, ClientConfig, Event, SessionConfig};
 ///
 /// const CHAT: Channel = Channel::ordered(0);
 ///
@@ -79,7 +77,7 @@ impl Client {
         config: &ClientConfig,
     ) -> io::Result<Self> {
         let (port, clock, session) = client(socket, &resolved(addr.to_socket_addrs()?), config)?;
-        Ok(Self::over(port, clock, session).replying())
+        Ok(Self::over(port, clock, session).of_sessions())
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one; at once if the session is
@@ -109,6 +107,24 @@ impl Client {
         self.machine.connection_mut()
     }
 
+    /// Whether the session is up and takes what is sent.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.machine.is_connected()
+    }
+
+    /// Where the server is, once the session has been up.
+    #[must_use]
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.machine.peer_addr()
+    }
+
+    /// What the server's application said when it rejected this client, see [`session::Client::rejection`].
+    #[must_use]
+    pub const fn rejection(&self) -> &[u8] {
+        self.machine.rejection()
+    }
+
     /// How far the session has got.
     #[must_use]
     pub fn state(&self) -> ClientState {
@@ -131,25 +147,14 @@ impl Client {
     }
 
     /// Ends the session and pumps until it is over: until all has arrived and the goodbye is said, at most the time that a close may
-    /// take, `drain` and two seconds. Dropped without it, the session ends at the server by silence.
+    /// take, `drain` and two seconds. A client that is dropped without it says goodbye as well, but does not wait: what has not arrived is
+    /// lost.
     ///
     /// # Errors
     ///
     /// The socket has failed.
     pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
         self.finish(code, farewell(self.machine.session_config()))
-    }
-
-    /// The session without its socket.
-    #[must_use]
-    pub const fn session(&self) -> &session::Client {
-        &self.machine
-    }
-
-    /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
-    /// to poll.
-    pub const fn session_mut(&mut self) -> &mut session::Client {
-        &mut self.machine
     }
 }
 

@@ -18,12 +18,13 @@ use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers};
 ///
 /// On an IPv6 socket that takes IPv4 as well, IPv4 addresses are IPv4 addresses.
 #[derive(Debug)]
-pub struct Driver<M> {
+pub struct Driver<M: Machine> {
     pub(super) machine: M,
     pub(super) line: Line<M>,
     pub(super) clock: Clock,
     datagrams_per_pump: NonZeroUsize,
-    replies: bool,
+    /// Whether it drives sessions: answers leave between datagrams that are read, and the peers hear when it is dropped.
+    has_sessions: bool,
 }
 
 impl<M: Machine> Driver<M> {
@@ -38,12 +39,12 @@ impl<M: Machine> Driver<M> {
 
     pub(super) const fn over(port: Port, clock: Clock, machine: M) -> Self {
         let line = Line { port, neighbours: None };
-        Self { machine, line, clock, datagrams_per_pump: DATAGRAMS_PER_PUMP, replies: false }
+        Self { machine, line, clock, datagrams_per_pump: DATAGRAMS_PER_PUMP, has_sessions: false }
     }
 
-    /// From now on what is answered leaves between datagrams that are read.
-    pub(super) const fn replying(mut self) -> Self {
-        self.replies = true;
+    /// The machine has sessions.
+    pub(super) const fn of_sessions(mut self) -> Self {
+        self.has_sessions = true;
         self
     }
 
@@ -180,7 +181,7 @@ impl<M: Machine> Driver<M> {
             }
             self.line.hand_in(now, &mut self.machine);
             if count.is_multiple_of(REPLY_EACH) {
-                if self.replies {
+                if self.has_sessions {
                     self.send_up_to(REPLIES_PER_CALL);
                 }
                 now = self.clock.now();
@@ -205,6 +206,23 @@ impl<M: Machine> Driver<M> {
             }
         }
         left > 0
+    }
+}
+
+impl<M: Machine> Drop for Driver<M> {
+    /// What was sent leaves, and the peers of sessions hear that it was the last. That is said as often as ever, but nobody waits in
+    /// between.
+    fn drop(&mut self) {
+        if !self.has_sessions {
+            return;
+        }
+        self.transmit();
+        let now = self.clock.now();
+        self.machine.abandon(now);
+        for later in GOODBYES {
+            self.machine.handle_timeout(now + later);
+            while !self.transmit() && !self.line.port.is_full() {}
+        }
     }
 }
 
@@ -275,6 +293,9 @@ pub(super) fn farewell(config: &SessionConfig) -> Duration {
 pub(super) const ONE_PEER: usize = 4;
 /// On a socket of many: theirs do not.
 pub(super) const MANY_PEERS: usize = 32;
+/// When a goodbye that nobody waits for is said.
+const GOODBYES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(150), Duration::from_millis(350)];
 /// Between two attempts to write to a full send buffer: a Gbit/s drains 128 KiB of it.
 const RETRY: Duration = Duration::from_millis(1);
 /// Datagrams that one pump reads: more than a receive buffer of the usual size holds, under a millisecond of work if they are small.

@@ -12,7 +12,8 @@ pub(super) trait End: Machine + Send + 'static {
     fn config(&self) -> &SessionConfig;
     fn next_event(&mut self) -> Option<(Id, Event)>;
     fn connection(&mut self, id: Id) -> Option<&mut Connection>;
-    fn close(&mut self, now: Time, id: Id, code: u16);
+    /// Ends a session once what was sent has arrived; the peer is told `text` as well, which was checked.
+    fn close(&mut self, now: Time, id: Id, code: u16, text: &str);
     /// Ends everything that can be ended at once; whether all sessions are over.
     fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool;
 }
@@ -27,11 +28,13 @@ impl End for Server {
     }
 
     fn connection(&mut self, id: Id) -> Option<&mut Connection> {
-        self.session_mut(id?)
+        self.connection_mut(id?)
     }
 
-    fn close(&mut self, now: Time, id: Id, code: u16) {
-        id.into_iter().for_each(|id| Self::close(self, now, id, code));
+    fn close(&mut self, now: Time, id: Id, code: u16, text: &str) {
+        if let Some(id) = id {
+            let _ = self.close_with(now, id, code, text);
+        }
     }
 
     fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool {
@@ -52,8 +55,8 @@ impl End for Client {
         self.connection_mut()
     }
 
-    fn close(&mut self, now: Time, _: Id, code: u16) {
-        Self::close(self, now, code);
+    fn close(&mut self, now: Time, _: Id, code: u16, text: &str) {
+        let _ = self.close_with(now, code, text);
     }
 
     fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool {

@@ -1,64 +1,18 @@
-//! Sockets and the clock: sessions, and bare KCP, over std's `UdpSocket`. No runtime, and no thread unless you ask for one.
+//! Below the drivers: sockets, clocks, errors and counters, which all of them share.
 //!
-//! | | many sessions on one socket | one |
-//! |---|---|---|
-//! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
-//! | the same behind a thread, for a loop that must not do I/O | [`ServerThread`] | [`ClientThread`] |
-//! | the same behind several, each with a socket on [one port](#many-players) | [`ServerThreads`] | |
-//! | bare KCP, to any KCP peer | [`kcp::Listener`](crate::kcp::Listener) | [`kcp::Socket`](crate::kcp::Socket) |
-//!
-//! All but the threads, which do it for you, work the same way: what is below never sees the socket;
-//! a *pump* reads the datagrams that wait, feeds them in, updates, sends what came out, and says when
-//! it wants to be called again. A game calls `pump` once a frame; a program without a loop of its own
-//! calls `poll`, or the blocking calls of a [`kcp::Socket`](crate::kcp::Socket), which pump while they wait.
-//!
-//! # Sessions in a game loop
-//!
-//! ```
-//! use std::time::Duration;
-//! use whitewater::Channel;
-//! use whitewater::net::{Client, Server};
-//! use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
-//!
-//! const CHAT: Channel = Channel::ordered(0);
-//! // Without encryption, as on a local network. With it: `examples/arena`.
-//! let session = SessionConfig::default(); // the same at both ends
-//! let mut server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(session.clone()))?;
-//! let mut client = Client::connect(server.local_addr()?, &ClientConfig::insecure(session))?;
-//! let answer = loop {
-//!     server.pump()?; // once a frame: reads what has come, sends what is due
-//!     while let Some((id, event)) = server.poll_event() {
-//!         if event == Event::Readable {
-//!             while let Some(message) = server.recv(id, CHAT) {
-//!                 let _ = server.send(id, CHAT, &message); // an error is of this client, and must not end the server
-//!             }
-//!         }
-//!     }
-//!     client.pump()?;
-//!     while let Some(event) = client.poll_event() {
-//!         match event {
-//!             Event::Connected => client.send(CHAT, b"hello")?,
-//!             Event::Closed { reason, .. } => return Err(format!("no session: {reason}").into()),
-//!             _ => {}
-//!         }
-//!     }
-//!     if let Some(message) = client.recv(CHAT) {
-//!         break message;
-//!     }
-//!     std::thread::sleep(Duration::from_millis(1)); // the rest of the frame
-//! };
-//! assert_eq!(answer, "hello");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! A driver is a [machine](crate::machine) on a UDP socket with a clock: [`Driver`]. A *pump* reads the datagrams that wait, feeds them in,
+//! updates, sends what came out, and says when it wants to be called again. What is below never sees the socket. The drivers of sessions are
+//! [`Server`](crate::Server) and [`Client`](crate::Client), those of bare KCP [`kcp::Listener`](crate::kcp::Listener) and
+//! [`kcp::Socket`](crate::kcp::Socket); [`thread`](crate::thread) and [`tokio`](crate::tokio) have their own loops.
 //!
 //! # Many players
 //!
-//! One pump is one core. On Linux several servers [share a port](Server::bind_shards), each with a thread of its own. Limits are each one's, so
+//! One pump is one core. On Linux several servers [share a port](crate::Server::bind_shards), each with a thread of its own. Limits are each one's, so
 //! for 10,000 players each of four has to let in a quarter of them, and some more, for they do not spread evenly:
 //!
 //! ```no_run
-//! use whitewater::net::{ServerThreads, ThreadConfig};
-//! use whitewater::session::{ServerConfig, SessionConfig};
+//! use whitewater::thread::{Server, ThreadConfig};
+//! use whitewater::{ServerConfig, SessionConfig};
 //!
 //! let config = ServerConfig {
 //!     max_sessions: 3000,        // who comes beyond is told that the server is busy
@@ -66,12 +20,12 @@
 //!     memory: 1 << 30,           // bytes: a quiet session holds 4 KiB at most, one whose buffers are all full some 640
 //!     ..ServerConfig::insecure(SessionConfig::default()) // encrypted: as of `Server`
 //! };
-//! let server = ServerThreads::bind("0.0.0.0:4000", &config, 4, &ThreadConfig::default())?;
+//! let server = Server::bind_shards("0.0.0.0:4000", &config, 4, &ThreadConfig::default())?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`ServerThreads`] has the loop. Under tokio it is `bind_shards` of its `Server`. Many players behind one address, as in a test, also need larger
-//! [`sessions_per_address`](crate::session::ServerConfig::sessions_per_address), `half_open_per_address`, `accepts_per_second` and `accept_burst`.
+//! [`thread::Server`](crate::thread::Server) has the loop. Under tokio it is `bind_shards` of its `Server`. Many players behind one address, as in a test, also need larger
+//! [`sessions_per_address`](crate::ServerConfig::sessions_per_address), `half_open_per_address`, `accepts_per_second` and `accept_burst`.
 //! What shards share, and what not, is in docs/BEHAVIOUR.md.
 //!
 //! # When a session lags
@@ -120,7 +74,7 @@
 //! Of ECN, marks are counted (`congestion_marks`) where such calls read them. What is sent says that it heeds marks only where a session does, with `ecn` at both ends: who
 //! does not slow down for them must not say so (RFC 3168, 5). Marked datagrams leave joined, or in calls of their own.
 //!
-//! **Fragments.** Datagrams of [`Server`] and [`Client`] go with "don't fragment" set where `batch` is: one that is too long for an
+//! **Fragments.** Datagrams of sessions go with "don't fragment" set where `batch` is: one that is too long for an
 //! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions send at most 1200 bytes, which every
 //! usual path takes, unless `path_mtu` is set: then longer ones are looked for, but only on such a socket. Those of [`kcp::Socket`](crate::kcp::Socket) and
 //! [`kcp::Listener`](crate::kcp::Listener), whose usual mtu is 1400, may be cut on the way as ever; on systems other than Linux, and on IPv6, they use std's calls
@@ -141,17 +95,21 @@ mod server;
 mod shards;
 pub(crate) mod socket;
 mod tally;
-mod thread;
+pub(crate) mod thread;
 #[cfg(feature = "tokio")]
-pub mod tokio;
+pub(crate) mod tokio;
 mod verbs;
 
-pub use client::Client;
 pub use clock::Clock;
 pub use driver::Driver;
 pub use error::Error;
-pub use server::Server;
+pub(crate) use front::{Client, Server};
 pub use tally::{SocketStats, SocketTraffic};
-pub use thread::{ClientThread, ServerThread, ServerThreads, ThreadConfig};
 #[doc(inline)]
 pub use whitewater_udp::SocketBuffers;
+
+/// What is at the root of the crate, and only there.
+pub(crate) mod front {
+    pub use super::client::Client;
+    pub use super::server::Server;
+}

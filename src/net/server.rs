@@ -4,12 +4,14 @@ use super::clock::{Clock, random};
 use super::driver::{Driver, MANY_PEERS, farewell, within};
 use super::error::Error;
 use super::shards::{Wake, meet, sockets};
+use crate::channel::{Channel, SendError};
+use crate::message::pack::Payload;
 use crate::session::{
     self, CloseTextError, Connection, DecisionError, Event, RedirectError, Request, ServerConfig,
     ServerStats, SessionId,
 };
 use std::io;
-use std::net::{ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, Socket};
@@ -19,9 +21,7 @@ use whitewater_udp::{Mode, Port, Socket};
 /// A program without a loop of its own polls:
 ///
 /// ```no_run
-/// use whitewater::Channel;
-/// use whitewater::net::Server;
-/// use whitewater::session::{Event, ServerConfig, SessionConfig};
+/// use whitewater::{Channel, Event, Server, ServerConfig, SessionConfig};
 ///
 /// const CHAT: Channel = Channel::ordered(0);
 ///
@@ -67,11 +67,11 @@ impl Server {
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
         let (port, clock, sessions) = server(socket, config)?;
-        Ok(Self::over(port, clock, sessions).replying())
+        Ok(Self::over(port, clock, sessions).of_sessions())
     }
 
     /// So many servers on one port, 1 to 64 ([`SHARDS_MAX`](session::SHARDS_MAX)), each for a thread of its own:
-    /// [`ServerThreads`](super::ServerThreads) has them. Sessions stay with the one that let them in, which [`SessionId::shard`] names,
+    /// [`thread::Server`](crate::thread::Server) has them. Sessions stay with the one that let them in, which [`SessionId::shard`] names,
     /// wherever their clients move.
     ///
     /// Every limit of `config` is of each of them: together they have so many times as much. Its `shard` does not count. One
@@ -124,18 +124,50 @@ impl Server {
 
     /// A session that is up, or whose end was told just now.
     #[must_use]
-    pub fn session(&self, id: SessionId) -> Option<&Connection> {
-        self.machine.session(id)
+    pub fn connection(&self, id: SessionId) -> Option<&Connection> {
+        self.machine.connection(id)
     }
 
     /// The same, to send and to receive.
-    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
-        self.machine.session_mut(id)
+    pub fn connection_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
+        self.machine.connection_mut(id)
     }
 
-    /// The sessions that are up, or whose end was not told yet, in no order.
-    pub fn ids(&self) -> impl Iterator<Item = SessionId> {
-        self.machine.ids()
+    /// The clients that are connected, in no order. The iterator owns its list, so you can send to them while you go through it.
+    pub fn clients(&self) -> impl ExactSizeIterator<Item = SessionId> + use<> {
+        self.machine.clients()
+    }
+
+    /// Whether a session is up and takes what is sent.
+    #[must_use]
+    pub fn is_connected(&self, id: SessionId) -> bool {
+        self.machine.is_connected(id)
+    }
+
+    /// Where the client of a session is; `None`: there is no such session.
+    #[must_use]
+    pub fn peer_addr(&self, id: SessionId) -> Option<SocketAddr> {
+        self.machine.peer_addr(id)
+    }
+
+    /// Queues a message for every client that is connected, see [`session::Server::broadcast`]. Returns the clients that it could not be
+    /// queued for, and why.
+    pub fn broadcast<P: Payload + ?Sized>(
+        &mut self,
+        channel: Channel<P>,
+        message: &P::Sent,
+    ) -> Vec<(SessionId, SendError)> {
+        self.machine.broadcast(channel, message)
+    }
+
+    /// [`broadcast`](Self::broadcast) to all clients but one, such as the one that a message came from.
+    pub fn broadcast_except<P: Payload + ?Sized>(
+        &mut self,
+        except: SessionId,
+        channel: Channel<P>,
+        message: &P::Sent,
+    ) -> Vec<(SessionId, SendError)> {
+        self.machine.broadcast_except(except, channel, message)
     }
 
     /// A client that [asks](Event::Requested) to come in, see [`session::Server::request`].
@@ -165,6 +197,11 @@ impl Server {
         self.machine.redirect(self.clock.now(), id, token)
     }
 
+    /// Ends a session at once, and tells the client `code` and `text`, see [`session::Server::kick`], also for its errors.
+    pub fn kick(&mut self, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
+        self.machine.kick(self.clock.now(), id, code, text)
+    }
+
     /// [`close`](Self::close) with a text for the client, see [`session::Server::close_with`], also for its errors.
     pub fn close_with(&mut self, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
         self.machine.close_with(self.clock.now(), id, code, text)
@@ -176,9 +213,10 @@ impl Server {
     }
 
     /// Ends all sessions and pumps until they are over: until all has arrived and they have said goodbye, at most the time that a close
-    /// may take, `drain` and two seconds. Dropped without it, sessions end at the peers by silence.
+    /// may take, `drain` and two seconds. A server that is dropped without it says goodbye as well, but does not wait: what has not arrived
+    /// is lost.
     ///
-    /// Their events can be taken afterwards. Who comes in meanwhile is sent away.
+    /// Their events can be taken afterwards. Whoever comes in meanwhile is sent away.
     ///
     /// # Errors
     ///
@@ -191,18 +229,6 @@ impl Server {
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.machine.stats()
-    }
-
-    /// The sessions without their socket.
-    #[must_use]
-    pub const fn sessions(&self) -> &session::Server {
-        &self.machine
-    }
-
-    /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
-    /// to poll.
-    pub const fn sessions_mut(&mut self) -> &mut session::Server {
-        &mut self.machine
     }
 }
 

@@ -70,5 +70,5 @@ impl Client {
     }
 }
 
-verbs!(Server, session_mut, id: SessionId);
+verbs!(Server, connection_mut, id: SessionId);
 verbs!(Client, connection_mut);

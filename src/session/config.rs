@@ -13,7 +13,7 @@ settings! {
     /// to change what.
     ///
     /// ```
-    /// use whitewater::session::SessionConfig;
+    /// use whitewater::SessionConfig;
     ///
     /// // Longer datagrams where the path carries them, if the other end looks for them as well.
     /// let config = SessionConfig { path_mtu: Some(1472), ..SessionConfig::default() };
@@ -75,6 +75,22 @@ settings! {
 }
 
 impl SessionConfig {
+    /// Sessions of an application, with these channels; everything else is as by default.
+    ///
+    /// ```
+    /// use whitewater::{Channel, SessionConfig};
+    ///
+    /// const CHAT: Channel = Channel::ordered(0);
+    /// const POSITIONS: Channel = Channel::unreliable(1);
+    ///
+    /// let session = SessionConfig::new(0x7061_6464_6c65_0001, [CHAT.into(), POSITIONS.into()]);
+    /// assert!(session.check().is_ok());
+    /// ```
+    #[must_use]
+    pub fn new(protocol_id: u64, channels: impl Into<Vec<ChannelConfig>>) -> Self {
+        Self { protocol_id, channels: channels.into(), ..Self::default() }
+    }
+
     /// Checks every field against its range.
     ///
     /// # Errors

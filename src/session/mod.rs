@@ -10,8 +10,8 @@
 //! use std::net::SocketAddr;
 //! use whitewater::machine::Machine;
 //! use whitewater::rand_core::UnwrapErr;
-//! use whitewater::session::{Client, ClientConfig, Event, Server, ServerConfig, SessionConfig};
-//! use whitewater::{Channel, Time};
+//! use whitewater::session::{Client, Server};
+//! use whitewater::{Channel, ClientConfig, Event, ServerConfig, SessionConfig, Time};
 //!
 //! const CHAT: Channel = Channel::ordered(0);
 //! let rng = UnwrapErr(getrandom::SysRng); // in a test, one with a seed, such as that of the crate `whitewater-sim`
@@ -41,7 +41,7 @@
 //!     server.handle_datagram(now, here.into(), &mut buf);
 //!     buf.clear();
 //! }
-//! let message = server.session_mut(id).ok_or("gone")?.recv(CHAT).ok_or("no message")?;
+//! let message = server.connection_mut(id).ok_or("gone")?.recv(CHAT).ok_or("no message")?;
 //! assert_eq!(message, "hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -80,25 +80,34 @@ mod suite;
 pub mod token;
 pub(crate) mod wire;
 
-pub use crate::channel::{RecvError, SendError};
-pub use client::{Client, ClientConfig, ClientState, ConnectError};
-pub use config::SessionConfig;
+pub use client::{Client, ClientState, ConnectError};
 #[cfg(feature = "net")]
 pub(crate) use connection::DATAGRAMS;
+#[cfg(feature = "net")]
+pub(crate) use connection::check_text;
 pub use connection::{Connection, ConnectionState};
 #[cfg(feature = "crypto")]
 pub use crypto::noise::public_key;
 pub use error::{CloseTextError, DecisionError, RedirectError};
-pub use event::{CloseReason, DatagramId, Event, SessionEvent, Undelivered, code};
+pub use event::{DatagramId, SessionEvent, Undelivered, code};
 pub use exchange::HandshakeError;
+pub(crate) use front::SessionConfig;
+#[cfg(feature = "net")]
+pub(crate) use front::{ClientConfig, CloseReason, Event, ServerConfig, SessionId};
 pub use repair::{RepairConfig, RepairStats};
-pub use server::{
-    Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerConfig, ServerStats, SessionId, shard_of,
-};
+pub use server::{Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerStats, shard_of};
 pub use shape::Mismatch;
 pub use stats::{ConnectionStats, KcpTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
 pub use wire::DenyReason;
+
+/// What is at the root of the crate, and only there.
+pub(crate) mod front {
+    pub use super::client::ClientConfig;
+    pub use super::config::SessionConfig;
+    pub use super::event::{CloseReason, Event};
+    pub use super::server::{ServerConfig, SessionId};
+}
 
 use rand_core::CryptoRng;
 

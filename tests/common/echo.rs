@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use whitewater::Channel;
-use whitewater::net::Server;
-use whitewater::session::{Event, ServerStats, SessionId};
+use whitewater::session::ServerStats;
+use whitewater::{Channel, Event, Server, SessionId};
 
 /// What comes on it goes back on it.
 const ECHOED: Channel = Channel::ordered(0);

@@ -3,6 +3,7 @@
 use super::Raw;
 use super::sessions::{World, client_address};
 use std::net::SocketAddr;
+use whitewater::ServerConfig;
 use whitewater::inside::session::exchange::{Attempt, Initiator};
 use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
@@ -10,7 +11,7 @@ use whitewater::inside::session::wire::{
 };
 use whitewater::kcp::wire::{Header, Segment};
 use whitewater::kcp::{Conv, Millis, Sn};
-use whitewater::session::{ServerConfig, Suite};
+use whitewater::session::Suite;
 
 pub(crate) struct Rogue {
     seal: Seal,

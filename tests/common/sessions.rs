@@ -4,15 +4,15 @@
 use super::machine::Whole as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use whitewater::channel::{Carrier, ChannelConfig};
+use whitewater::channel::Carrier;
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire;
 use whitewater::kcp::Config;
 use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
-use whitewater::session::{
-    self, ClientConfig, CloseReason, Connection, Event, Server, ServerConfig, SessionConfig, SessionId, Suite,
+use whitewater::session::{self, Connection, Server, Suite};
+use whitewater::{
+    Channel, ChannelConfig, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time,
 };
-use whitewater::{Channel, Time};
 use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
 /// The whole setup. Each seed gives one run.
@@ -235,7 +235,7 @@ impl World {
     pub(crate) fn session(&mut self) -> &mut Connection {
         let id = self.sessions[0];
         let ended = self.ended.get_mut(&id);
-        ended.or_else(|| self.server.session_mut(id)).expect("the session was there")
+        ended.or_else(|| self.server.connection_mut(id)).expect("the session was there")
     }
 
     /// The session of the first client.
@@ -383,7 +383,7 @@ impl World {
     /// An unproven address never gets more bytes than it sent, and cookies are at most 0.07 of that.
     fn check_sent(&mut self, to: SocketAddr, datagram: &[u8]) {
         let proven: BTreeSet<_> =
-            self.sessions.iter().filter_map(|id| Some(self.server.session(*id)?.peer())).collect();
+            self.sessions.iter().filter_map(|id| Some(self.server.connection(*id)?.peer_addr())).collect();
         if proven.contains(&to) {
             return;
         }

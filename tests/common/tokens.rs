@@ -2,8 +2,9 @@
 
 use super::sessions::{START, SUITE, World, server_address, server_config};
 use std::net::SocketAddr;
+use whitewater::session::Suite;
 use whitewater::session::token::{FleetKey, Order, PublicToken, ServerKey, Verifier};
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Suite};
+use whitewater::{ClientConfig, ServerConfig, SessionConfig};
 
 /// When a world begins, seconds since 1970.
 pub(crate) const NOW: u64 = 1_900_000_000;

@@ -9,7 +9,7 @@ use whitewater::inside::session::wire::{
     AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame,
 };
 use whitewater::packet::Seq16;
-use whitewater::session::{CloseReason, ServerConfig, SessionConfig};
+use whitewater::{CloseReason, ServerConfig, SessionConfig};
 
 pub(crate) fn file() -> File {
     let ack = Frame::Ack(AckFrame { ack: Seq16(0xfffe), bits: 0x8000_0001, delay: 25 });

@@ -26,8 +26,8 @@ mod requests;
 mod tokens;
 
 use crate::common::machine::Whole as _;
-use whitewater::Time;
-use whitewater::session::{Server, ServerConfig, SessionConfig};
+use whitewater::session::Server;
+use whitewater::{ServerConfig, SessionConfig, Time};
 use whitewater_sim::SimRng;
 
 const PROTOCOL: u64 = 0x1122_3344_5566_7788;

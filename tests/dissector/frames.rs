@@ -9,13 +9,14 @@ use crate::common::sessions::{
 use crate::common::{at, ms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use whitewater::SessionConfig;
 use whitewater::inside::session::wire::{
     AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, kind,
 };
 use whitewater::kcp::wire::segments;
 use whitewater::kcp::{Config, Congestion};
 use whitewater::packet::Seq16;
-use whitewater::session::{SessionConfig, Suite};
+use whitewater::session::Suite;
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig};
 
 /// The fields of frames.

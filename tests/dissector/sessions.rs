@@ -7,13 +7,13 @@ use crate::common::sessions::{
     Toward, World, client_address, client_config, forger, in_packets, on, server_address, server_config,
 };
 use std::collections::BTreeSet;
-use whitewater::Channel;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
     LossFrame, Packet, Reset, kind,
 };
 use whitewater::packet::Seq16;
-use whitewater::session::{SessionConfig, Suite};
+use whitewater::session::Suite;
+use whitewater::{Channel, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 /// A session with channels by KCP and in packets, and datagrams, over a bad path, from HELLO to CLOSE, with its datagrams

@@ -5,12 +5,10 @@ use crate::common::sessions::{random, server_address};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Time;
 use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Client, ClientConfig, Connection, Event, Server, ServerConfig, SessionConfig, SessionId,
-};
+use whitewater::session::{Client, Connection, Server};
+use whitewater::{ClientConfig, Event, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::{Link, LinkConfig};
 
 pub(crate) struct Net {
@@ -295,7 +293,7 @@ impl Net {
 
     /// An unproven address never gets more bytes than it sent.
     fn check_sent(&mut self, to: SocketAddr, len: u64) {
-        let peer = |id: &SessionId| self.session(*id).map(Connection::peer);
+        let peer = |id: &SessionId| self.connection(*id).map(Connection::peer_addr);
         if self.sessions.iter().rev().filter_map(peer).any(|peer| peer == to) {
             return;
         }
@@ -305,12 +303,12 @@ impl Net {
     }
 
     /// A session of the server, which may be over.
-    pub(crate) fn session(&self, id: SessionId) -> Option<&Connection> {
-        self.server.session(id).or_else(|| self.over.get(&id))
+    pub(crate) fn connection(&self, id: SessionId) -> Option<&Connection> {
+        self.server.connection(id).or_else(|| self.over.get(&id))
     }
 
-    pub(crate) fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
-        self.server.session_mut(id).or_else(|| self.over.get_mut(&id))
+    pub(crate) fn connection_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
+        self.server.connection_mut(id).or_else(|| self.over.get_mut(&id))
     }
 
     /// Checks that each datagram passed to the server is in exactly one counter, and so is each session.

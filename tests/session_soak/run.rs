@@ -6,11 +6,8 @@ use crate::draw::{Draw, Fault};
 use crate::flow::{Flow, ORDERED, SEQUENCED};
 use crate::net::{CLIENT, Net, SERVER};
 use std::time::Duration;
-use whitewater::Time;
-use whitewater::session::{
-    ClientConfig, ClientState, CloseReason, Connection, Event, RepairConfig, ServerConfig, SessionConfig,
-    SessionId, Suite, Undelivered, code,
-};
+use whitewater::session::{ClientState, Connection, RepairConfig, Suite, Undelivered, code};
+use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::{LinkConfig, Loss, SimRng};
 
 pub(crate) struct Run {
@@ -212,16 +209,16 @@ impl Run {
             if sends {
                 up.send(draw, client);
             }
-            if reads[CLIENT] || !client.is_up() {
+            if reads[CLIENT] || !client.is_connected() {
                 down.take(client);
             }
             up.ask(client);
         }
-        if let Some(server) = id.and_then(|id| net.session_mut(id)) {
+        if let Some(server) = id.and_then(|id| net.connection_mut(id)) {
             if sends {
                 down.send(draw, server);
             }
-            if reads[SERVER] || !server.is_up() {
+            if reads[SERVER] || !server.is_connected() {
                 up.take(server);
             }
             down.ask(server);
@@ -233,7 +230,7 @@ impl Run {
     fn look(&mut self) {
         let Self { net, generation, .. } = self;
         let is_ours =
-            |id: &&SessionId| net.session(**id).is_some_and(|server| server.user() == [*generation]);
+            |id: &&SessionId| net.connection(**id).is_some_and(|server| server.user() == [*generation]);
         self.known = self.known.or_else(|| net.sessions.iter().rev().find(is_ours).copied());
     }
 
@@ -254,8 +251,8 @@ impl Run {
     }
 
     fn is_up(&self) -> bool {
-        let server = self.known.and_then(|id| self.net.session(id)).is_some_and(Connection::is_up);
-        server && self.net.client.connection().is_some_and(Connection::is_up)
+        let server = self.known.and_then(|id| self.net.connection(id)).is_some_and(Connection::is_connected);
+        server && self.net.client.connection().is_some_and(Connection::is_connected)
     }
 
     /// Causes a fault. Returns whether there is a session afterwards.
@@ -384,7 +381,7 @@ impl Run {
                         sent += 1;
                     }
                 }
-            } else if let Some(server) = id.and_then(|id| net.session_mut(id)) {
+            } else if let Some(server) = id.and_then(|id| net.connection_mut(id)) {
                 while sent < 80 && down.send_on(0, 3, server) {
                     sent += 1;
                 }
@@ -524,7 +521,7 @@ impl Run {
     }
 
     fn longest_rto(&self) -> Duration {
-        let server = self.known.and_then(|id| self.net.session(id));
+        let server = self.known.and_then(|id| self.net.connection(id));
         let ends = [self.net.client.connection(), server].into_iter().flatten();
         // That in packets has one for what is too long for them.
         let blocks = ends.flat_map(|end| ORDERED.into_iter().filter_map(|channel| end.kcp_stats(channel)));

@@ -4,10 +4,8 @@ use super::servers::{CODE, HEARD_ENOUGH, SENT_AWAY, client_config, is_sent_away,
 use super::stream::{LONGEST, check, message};
 use super::{BARE, SESSIONS};
 use std::net::SocketAddr;
-use whitewater::Channel;
 use whitewater::kcp::{self, Conv};
-use whitewater::net::Client;
-use whitewater::session::{CloseReason, Event};
+use whitewater::{Channel, Client, CloseReason, Event};
 
 /// How the player leaves.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

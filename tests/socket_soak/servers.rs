@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use whitewater::kcp::{self, Config, PeerId};
-use whitewater::net::Server;
-use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Suite};
+use whitewater::session::Suite;
+use whitewater::{ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId};
 
 /// Both run until they are stopped.
 pub(crate) struct Servers {

@@ -6,10 +6,8 @@ use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
 use whitewater::kcp::{Config, Recovery};
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Cipher, Client, ClientConfig, Connection, Pattern, Server, ServerConfig, SessionConfig, SessionId, Suite,
-};
-use whitewater::{Channel, ChannelConfig, Time};
+use whitewater::session::{Cipher, Client, Connection, Pattern, Server, Suite};
+use whitewater::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
 /// Protected by a checksum or encrypted.
@@ -30,9 +28,9 @@ impl<const IS_ENCRYPTED: bool> Sessions<IS_ENCRYPTED> {
             End::Client(session) => session.connection_mut(),
             End::Server(server, id) => {
                 if id.is_none() {
-                    *id = server.ids().next();
+                    *id = server.clients().next();
                 }
-                server.session_mut((*id)?)
+                server.connection_mut((*id)?)
             }
         }
     }
@@ -128,7 +126,7 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
     fn wait_snd(&self) -> usize {
         let connection = match &self.end {
             End::Client(session) => session.connection(),
-            End::Server(server, id) => id.and_then(|id| server.session(id)),
+            End::Server(server, id) => id.and_then(|id| server.connection(id)),
         };
         let stats = connection.and_then(|connection| connection.kcp_stats(CHANNEL));
         stats.map_or(usize::MAX, |stats| stats.in_flight as usize + stats.snd_queue as usize)

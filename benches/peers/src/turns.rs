@@ -6,11 +6,10 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Instant;
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::net::{Client, Server};
-use whitewater::session::{
-    Cipher, ClientConfig, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite,
+use whitewater::session::{Cipher, Pattern, Suite};
+use whitewater::{
+    Channel, ChannelConfig, Client, ClientConfig, Event, Server, ServerConfig, SessionConfig, SessionId,
 };
-use whitewater::{Channel, ChannelConfig};
 
 /// Each implementation `rounds` times, in turns.
 pub(crate) fn table(rounds: usize) {
@@ -169,7 +168,7 @@ impl Sessions {
         while id.is_none() || client.poll_event() != Some(Event::Connected) {
             client.pump().expect("a socket");
             server.pump().expect("a socket");
-            id = server.ids().next();
+            id = server.clients().next();
         }
         Self { client, server, id }
     }

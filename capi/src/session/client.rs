@@ -9,9 +9,8 @@ use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
 use std::time::Duration;
-use ww::Channel;
-use ww::net::Client;
 use ww::session::Connection;
+use ww::{Channel, Client};
 
 /// The client's end of a session.
 pub struct ww_client {

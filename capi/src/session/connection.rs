@@ -6,9 +6,9 @@ use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
 use crate::guard::Object;
 use std::io;
 use std::time::Duration;
-use ww::Channel;
 use ww::channel::{RecvError, SendError};
-use ww::session::{Connection, SessionConfig};
+use ww::session::Connection;
+use ww::{Channel, SessionConfig};
 
 /// How a session stands. Bytes are of UDP payload.
 #[repr(C)]

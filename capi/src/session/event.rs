@@ -1,6 +1,6 @@
 //! What has happened.
 
-use ww::session::{CloseReason, Event, SessionId};
+use ww::{CloseReason, Event, SessionId};
 
 /// Something has happened: the session of `session` (at a server), and what, one of `WW_EVENT_..`.
 #[repr(C)]

@@ -4,9 +4,10 @@ use crate::error::WW_MISUSE;
 use crate::guard::{array, bytes};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
-use ww::channel::{Carrier, Channel, ChannelConfig};
+use ww::channel::Carrier;
 use ww::session::token::{PublicToken, ServerKey};
-use ww::session::{ClientConfig, RepairConfig, ServerConfig, SessionConfig, Suite};
+use ww::session::{RepairConfig, Suite};
+use ww::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig};
 
 /// How a client connects or a server serves. All zero is a session of one ordered channel that is not encrypted: for local networks and tests.
 /// What is zero is as the library has it.

@@ -10,9 +10,8 @@ use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
 use std::time::Duration;
-use ww::Channel;
-use ww::net::Server;
-use ww::session::{Connection, SessionId};
+use ww::session::Connection;
+use ww::{Channel, Server, SessionId};
 
 /// The server's end of sessions.
 pub struct ww_server {
@@ -29,7 +28,7 @@ impl Object for ww_server {
 
 impl End for ww_server {
     fn connection(&mut self, session: u32) -> Option<&mut Connection> {
-        self.server.session_mut(SessionId::from_bits(session))
+        self.server.connection_mut(SessionId::from_bits(session))
     }
 
     fn channel(&self, number: u32) -> Option<Channel> {
@@ -196,7 +195,7 @@ pub unsafe extern "C" fn ww_server_user(
         call_mut(server, buffer, size, |server, buffer| {
             let id = SessionId::from_bits(session);
             let asks = server.server.request(id).map(|request| request.user);
-            let user = asks.or_else(|| Some(server.server.session(id)?.user()));
+            let user = asks.or_else(|| Some(server.server.connection(id)?.user()));
             user.map_or(WW_CLOSED, |user| copy(user, buffer))
         })
     }

@@ -1,9 +1,9 @@
 //! What one end of a session sends and the other receives: each message contains its number, and the rest of
 //! it follows from that.
 
-use whitewater::Channel;
-use whitewater::channel::{Carrier, ChannelConfig};
+use whitewater::channel::Carrier;
 use whitewater::session::Connection;
+use whitewater::{Channel, ChannelConfig};
 
 /// Ordered channels: two by KCP, and one in packets, which what is too long for one goes beside.
 const ORDERED: [Channel; 3] = [Channel::ordered(0), Channel::ordered(1), Channel::ordered(2)];

@@ -1,9 +1,9 @@
 //! Why an end may close, given everything that happened to it.
 
 use std::collections::BTreeSet;
-use whitewater::Time;
 use whitewater::inside::session::wire::{Frame, Frames};
-use whitewater::session::{CloseReason, code};
+use whitewater::session::code;
+use whitewater::{CloseReason, Time};
 
 /// The reasons for which one end of a session may close.
 #[derive(Debug, Default)]

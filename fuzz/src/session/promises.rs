@@ -4,7 +4,8 @@ use super::flow::Flow;
 use super::world::{CLIENT, SERVER, World, session_config};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use whitewater::session::{ClientState, Connection, Event};
+use whitewater::Event;
+use whitewater::session::{ClientState, Connection};
 
 impl World {
     /// Checks the logs of both ends.
@@ -20,7 +21,7 @@ impl World {
 
     /// An unproven address never gets more bytes than it sent.
     pub(super) fn check_sent(&mut self, to: SocketAddr, len: usize) {
-        self.proven.extend(self.session.and_then(|id| Some(self.server.session(id)?.peer())));
+        self.proven.extend(self.session.and_then(|id| Some(self.server.connection(id)?.peer_addr())));
         if !self.proven.contains(&to) {
             let (received, sent) = self.account.entry(to).or_default();
             *sent += len;
@@ -32,7 +33,7 @@ impl World {
     pub(super) fn listen(&mut self) {
         let received = |connection: &Connection| connection.stats().received + 1;
         let client = self.client.connection().map_or(0, received);
-        let server = self.session.and_then(|id| self.server.session(id)).map_or(0, received);
+        let server = self.session.and_then(|id| self.server.connection(id)).map_or(0, received);
         for (heard, count) in self.heard.iter_mut().zip([client, server]) {
             if heard.1 < count {
                 *heard = (self.now, count);
@@ -71,7 +72,10 @@ impl World {
     /// Lets the path be honest, and then dead: everything sent arrives, and then both ends close.
     pub(super) fn finish(mut self) {
         let is_up = |world: &Self| {
-            let server = world.session.and_then(|id| world.server.session(id)).is_some_and(Connection::is_up);
+            let server = world
+                .session
+                .and_then(|id| world.server.connection(id))
+                .is_some_and(Connection::is_connected);
             server && world.client.state() == ClientState::Up
         };
         if !self.meddled && !self.stuck && is_up(&self) {

@@ -7,13 +7,11 @@ use super::licence::Licence;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Time;
 use whitewater::inside::session::wire::{Accept, Connect, kind};
 use whitewater::machine::Machine as _;
 use whitewater::pace::PaceConfig;
-use whitewater::session::{
-    Client, ClientConfig, Connection, RepairConfig, Server, ServerConfig, SessionConfig, SessionId, Suite,
-};
+use whitewater::session::{Client, Connection, RepairConfig, Server, Suite};
+use whitewater::{ClientConfig, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
 /// The indices of the client and of the server, with what an observer knows about each.
@@ -175,7 +173,7 @@ impl World {
     }
 
     pub(super) fn connection(&mut self, end: usize) -> Option<&mut Connection> {
-        if end == CLIENT { self.client.connection_mut() } else { self.server.session_mut(self.session?) }
+        if end == CLIENT { self.client.connection_mut() } else { self.server.connection_mut(self.session?) }
     }
 
     /// Takes the datagrams and events of both ends.

@@ -31,8 +31,8 @@ use std::ops::RangeInclusive;
 /// A type that is sent as bits. Derive it.
 ///
 /// ```
-/// use whitewater::message::BitsError;
-/// use whitewater::message::pack::{BitReader, BitWriter, Message};
+/// use whitewater::message::{BitReader, BitWriter, BitsError};
+/// use whitewater::Message;
 ///
 /// #[derive(Debug, Message, PartialEq)]
 /// struct Turret {
@@ -94,8 +94,8 @@ use std::ops::RangeInclusive;
 /// and [`BitWriter::nested`], as `Box` and `Vec` do.
 ///
 /// ```
-/// use whitewater::message::BitsError;
-/// use whitewater::message::pack::{BitReader, BitWriter, Message, shape};
+/// use whitewater::message::{shape, BitReader, BitWriter, BitsError};
+/// use whitewater::Message;
 ///
 /// /// Minutes and seconds.
 /// struct Clock(u16);

@@ -6,7 +6,8 @@
 /// as a maximum, and the shapes of the fields.
 ///
 /// ```
-/// use whitewater::message::pack::{Message, shape};
+/// use whitewater::message::shape;
+/// use whitewater::Message;
 ///
 /// assert_ne!(shape("pair", &[u8::SHAPE, u16::SHAPE]), shape("pair", &[u16::SHAPE, u8::SHAPE]));
 /// assert_ne!(shape("list", &[100, u8::SHAPE]), shape("list", &[200, u8::SHAPE]));

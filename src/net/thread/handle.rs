@@ -43,6 +43,15 @@ struct Known {
     /// Whether it takes what is sent.
     is_open: bool,
     inbox: Inbox,
+    peer: SocketAddr,
+}
+
+/// A message that a session may send, as it was packed.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<'a> {
+    handle: AnyChannel,
+    bytes: &'a [u8],
+    bits: usize,
 }
 
 pub(super) struct Thread<E: End> {
@@ -119,9 +128,9 @@ impl<E: End> Handle<E> {
         Some((id, event))
     }
 
-    fn take(&mut self, Parcel { id, what, cost, counts }: Parcel) {
-        if let Some(counts) = counts {
-            self.sessions.insert(id, Known { counts, is_open: true, inbox: Inbox::default() });
+    fn take(&mut self, Parcel { id, what, cost, counts, peer }: Parcel) {
+        if let (Some(counts), Some(peer)) = (counts, peer) {
+            self.sessions.insert(id, Known { counts, is_open: true, inbox: Inbox::default(), peer });
         }
         let known = self.sessions.get_mut(&id);
         match (what, known) {
@@ -131,7 +140,10 @@ impl<E: End> Handle<E> {
                 }
             }
             (What::Message(..), None) => {} // there is none before it is up
-            (What::Event(mut event), known) => {
+            (What::Event(mut event), mut known) => {
+                if let (Some(known), Some(peer)) = (&mut known, peer) {
+                    known.peer = peer;
+                }
                 if let (Event::Closed { undelivered, .. }, Some(known)) = (&mut event, known) {
                     known.is_open = false;
                     let (messages, datagrams) = known.counts.untaken();
@@ -192,17 +204,34 @@ impl<E: End> Handle<E> {
         channel: Channel<P>,
         message: &P::Sent,
     ) -> Result<(), SendError> {
+        let mut spare = Vec::new();
+        self.send_packed(id, self.pack(channel, message, &mut spare)?)
+    }
+
+    /// Packs a message, if a session with these channels may send it.
+    pub(super) fn pack<'a, P: Payload + ?Sized>(
+        &self,
+        channel: Channel<P>,
+        message: &'a P::Sent,
+        spare: &'a mut Vec<u8>,
+    ) -> Result<Packed<'a>, SendError> {
         let handle = AnyChannel::from(channel);
         self.check(handle)?;
-        let mut spare = Vec::new();
-        let (bytes, bits) = P::pack(message, &mut spare)?;
+        let (bytes, bits) = P::pack(message, spare)?;
         let config = self.config.channels.get(usize::from(channel.number()));
         let (len, max) = (bytes.len(), config.map_or(0, |config| config.max_message as usize));
         if len > max && channel.kind() != ChannelKind::Stream {
             return Err(SendError::TooLong { channel: channel.number(), len, max });
         }
-        let bytes = bytes.to_vec();
-        self.push(id, Outgoing { channel: Some(handle), bytes, bits })
+        Ok(Packed { handle, bytes, bits })
+    }
+
+    pub(super) fn send_packed(
+        &self,
+        id: Id,
+        Packed { handle, bytes, bits }: Packed<'_>,
+    ) -> Result<(), SendError> {
+        self.push(id, Outgoing { channel: Some(handle), bytes: bytes.to_vec(), bits })
     }
 
     pub(super) fn send_datagram(&self, id: Id, datagram: &[u8]) -> Result<(), SendError> {
@@ -233,13 +262,27 @@ impl<E: End> Handle<E> {
         if there == handle { Ok(()) } else { Err(ChannelError::wrong(handle, there)) }
     }
 
-    /// Returns whether there was such a session that was not closed before.
-    pub(super) fn close(&mut self, id: Id, code: u16) -> bool {
-        let is_open = self.sessions.get_mut(&id).is_some_and(|known| replace(&mut known.is_open, false));
-        if is_open && let Some(thread) = self.of(id) {
-            thread.command(Command::Close(id, code)); // or all of them are over
+    /// Ends a session, or an attempt to connect, unless it was closed before.
+    pub(super) fn close(&mut self, id: Id, code: u16, text: &str) {
+        let was_open = self.sessions.get_mut(&id).is_none_or(|known| replace(&mut known.is_open, false));
+        if was_open && let Some(thread) = self.of(id) {
+            thread.command(Command::Close(id, code, text.into())); // or all of them are over
         }
-        is_open
+    }
+
+    pub(super) fn kick(&mut self, id: Id, code: u16, text: &str) {
+        self.sessions.get_mut(&id).into_iter().for_each(|known| known.is_open = false);
+        if let Some(thread) = self.of(id) {
+            thread.command(Command::Kick(id, code, text.into())); // or all of them are over
+        }
+    }
+
+    pub(super) fn is_open(&self, id: Id) -> bool {
+        self.sessions.get(&id).is_some_and(|known| known.is_open)
+    }
+
+    pub(super) fn peer_addr(&self, id: Id) -> Option<SocketAddr> {
+        self.sessions.get(&id).map(|known| known.peer)
     }
 
     /// The sessions that take what is sent.
@@ -247,9 +290,17 @@ impl<E: End> Handle<E> {
         self.sessions.iter().filter(|(_, known)| known.is_open).map(|(id, _)| *id)
     }
 
-    /// Returns whether the thread does it.
+    /// Has the thread of a session do something; returns whether it does it.
+    pub(super) fn run_at(&self, id: Id, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> bool {
+        self.of(id).is_some_and(|thread| Self::run_on(thread, run))
+    }
+
+    /// The same by the number of the thread.
     pub(super) fn run(&self, shard: usize, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> bool {
-        let Some(thread) = self.threads.get(shard) else { return false };
+        self.threads.get(shard).is_some_and(|thread| Self::run_on(thread, run))
+    }
+
+    fn run_on(thread: &Thread<E>, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> bool {
         if thread.shared.runs.load(SeqCst) >= RUNS {
             return false;
         }

@@ -1,4 +1,4 @@
-//! Sessions on a thread of their own, for a program whose loop must not do I/O or runs too rarely.
+//! What is public of this is in [`crate::thread`].
 //!
 //! `worker` is the thread, `handle` the program's handle to one or several, `threads` the public types,
 //! `outbox` what a session has not accepted yet, `shared` the state that both share.
@@ -10,7 +10,7 @@ mod shared;
 mod threads;
 mod worker;
 
-pub use threads::{ClientThread, ServerThread, ServerThreads};
+pub use threads::{Client, Server};
 
 /// How much waits between a program and the thread of its sessions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

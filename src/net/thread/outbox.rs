@@ -48,8 +48,8 @@ impl Outgoing {
 pub(super) struct Outbox {
     waiting: BTreeMap<u8, VecDeque<Outgoing>>,
     pub(super) counts: Arc<Counts>,
-    /// To be closed with this code when nothing waits, or then at the latest.
-    pub(super) close: Option<(u16, Time)>,
+    /// To be closed with this code and text when nothing waits, or then at the latest.
+    pub(super) close: Option<(u16, Box<str>, Time)>,
 }
 
 impl Outbox {
@@ -82,6 +82,13 @@ impl Outbox {
             false
         });
         has_moved
+    }
+
+    /// Drops everything that waits.
+    pub(super) fn clear(&mut self) {
+        for (way, queue) in std::mem::take(&mut self.waiting) {
+            queue.iter().for_each(|outgoing| self.counts.sent(way, outgoing.cost(), false));
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

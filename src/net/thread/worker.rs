@@ -10,6 +10,7 @@ use crate::time::Time;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, Sender};
@@ -19,7 +20,9 @@ type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
 
 pub(super) enum Command<E: End> {
     Send(Id, Outgoing),
-    Close(Id, u16),
+    Close(Id, u16, Box<str>),
+    /// The same at once.
+    Kick(Id, u16, Box<str>),
     /// A message of it is none of its type.
     Refuse(Id, BitsError),
     Run(Run<E>),
@@ -42,6 +45,8 @@ pub(super) struct Parcel {
     pub(super) cost: usize,
     /// With the first of a session: what waits of it.
     pub(super) counts: Option<Arc<Counts>>,
+    /// With that one, and when it has moved: where the peer is.
+    pub(super) peer: Option<SocketAddr>,
 }
 
 pub(super) struct Tell {
@@ -51,16 +56,22 @@ pub(super) struct Tell {
 
 impl Tell {
     /// With what came of a session that is over, `rest` bytes of it.
-    fn tell_event(&self, id: Id, event: Event, rest: usize, counts: Option<Arc<Counts>>) {
-        let cost = size_of::<Parcel>() + rest;
+    fn tell_event(
+        &self,
+        id: Id,
+        event: Event,
+        rest: usize,
+        first: (Option<Arc<Counts>>, Option<SocketAddr>),
+    ) {
+        let (cost, (counts, peer)) = (size_of::<Parcel>() + rest, first);
         self.shared.told(cost);
-        self.tell(Parcel { id, what: What::Event(event), cost, counts });
+        self.tell(Parcel { id, what: What::Event(event), cost, counts, peer });
     }
 
     fn tell_message(&self, id: Id, way: u8, message: Bytes, counts: &Counts) {
         let cost = size_of::<Parcel>() + message.len();
         counts.delivered(&self.shared, way, cost);
-        self.tell(Parcel { id, what: What::Message(way, message), cost, counts: None });
+        self.tell(Parcel { id, what: What::Message(way, message), cost, counts: None, peer: None });
     }
 
     fn tell(&self, parcel: Parcel) {
@@ -174,10 +185,20 @@ impl<E: End> Worker<E> {
                     self.waiting.insert(id);
                 }
             }
-            Command::Close(id, code) => {
-                if let Some(outbox) = self.outboxes.get_mut(&id) {
-                    outbox.close = Some((code, now + drain));
+            Command::Close(id, code, text) => match self.outboxes.get_mut(&id) {
+                Some(outbox) => {
+                    outbox.close = Some((code, text, now + drain));
                     self.waiting.insert(id);
+                }
+                None => self.end.machine.close(now, id, code, &text), // it is not up yet
+            },
+            Command::Kick(id, code, text) => {
+                self.outboxes.get_mut(&id).into_iter().for_each(Outbox::clear);
+                match self.end.machine.connection(id) {
+                    Some(connection) => {
+                        let _ = connection.kick(now, code, &text); // which was checked
+                    }
+                    None => self.end.machine.close(now, id, code, &text),
                 }
             }
             Command::Refuse(id, error) => {
@@ -193,7 +214,7 @@ impl<E: End> Worker<E> {
             }
             Command::Shutdown(code) => {
                 for (id, outbox) in &mut self.outboxes {
-                    outbox.close.get_or_insert((code, now + drain));
+                    outbox.close.get_or_insert_with(|| (code, "".into(), now + drain));
                     self.waiting.insert(*id);
                 }
                 self.shutdown = Some((code, now + drain + farewell));
@@ -211,14 +232,12 @@ impl<E: End> Worker<E> {
             if let Some(connection) = end.machine.connection(*id) {
                 has_moved |= outbox.send(connection);
             }
+            let is_empty = outbox.is_empty();
             if outbox.counts.regains_room() {
-                out.tell_event(*id, Event::Writable, 0, None);
+                out.tell_event(*id, Event::Writable, 0, (None, None));
             }
-            if let Some((code, until)) = outbox.close
-                && (outbox.is_empty() || until <= now)
-            {
-                outbox.close = None;
-                end.machine.close(now, *id, code);
+            if let Some((code, text, _)) = outbox.close.take_if(|(_, _, until)| is_empty || *until <= now) {
+                end.machine.close(now, *id, code, &text);
                 has_moved = true;
             }
             !outbox.is_empty() || outbox.close.is_some()
@@ -289,7 +308,10 @@ impl<E: End> Worker<E> {
             }
             _ => {}
         }
-        self.out.tell_event(id, event, rest, counts);
+        let has_place = matches!(event, Event::Connected | Event::Moved { .. });
+        let connection = if has_place { self.end.machine.connection(id) } else { None };
+        let peer = connection.map(|connection| connection.peer_addr());
+        self.out.tell_event(id, event, rest, (counts, peer));
     }
 
     /// Reads all of a session, whether there is room or not; returns how many bytes it is.
@@ -300,7 +322,7 @@ impl<E: End> Worker<E> {
         let mut tell = |way, message: Bytes| {
             let cost = 0; // it is the event's
             rest += size_of::<Parcel>() + message.len();
-            self.out.tell(Parcel { id, what: What::Message(way, message), cost, counts: None });
+            self.out.tell(Parcel { id, what: What::Message(way, message), cost, counts: None, peer: None });
         };
         for channel in (0..).take(channels) {
             std::iter::from_fn(|| connection.recv_packed(channel)).for_each(|message| tell(channel, message));

@@ -43,7 +43,7 @@ impl Client {
         for addresses in [first, second] {
             let Some(address) = addresses.first() else { continue };
             let attempt = match socket_for(*address) {
-                Ok(socket) => Self::over(socket, &*addresses, config).await,
+                Ok(socket) => Self::from_socket(socket, &*addresses, config).await,
                 Err(error) => Err(error),
             };
             match attempt {
@@ -59,7 +59,7 @@ impl Client {
     /// # Errors
     ///
     /// Those of [`connect`](Self::connect), or the socket fails.
-    pub async fn over(
+    pub async fn from_socket(
         socket: UdpSocket,
         addr: impl ToSocketAddrs,
         config: &ClientConfig,

@@ -154,8 +154,8 @@ macro_rules! either {
 }
 
 impl Sessions {
-    pub(super) fn close(&mut self, now: Time, id: Id, code: u16) {
-        either!(self, end => End::close(end, now, id, code));
+    pub(super) fn close(&mut self, now: Time, id: Id, code: u16, text: &str) {
+        either!(self, end => End::close(end, now, id, code, text));
     }
 
     pub(super) const fn server(&mut self) -> Option<&mut Server> {
@@ -209,13 +209,13 @@ impl Core for Sessions {
         if let (Some(server), Some(id)) = (self.server(), id) {
             let _ = server.reject(now, id, 0, b""); // if it is no session yet
         }
-        self.close(now, id, 0);
+        self.close(now, id, 0, "");
     }
 
     fn is_idle(&self) -> bool {
         match self {
             Self::Server(server) => {
-                server.ids().all(|id| server.session(id).is_none_or(Connection::is_closed))
+                server.ids().all(|id| server.connection(id).is_none_or(Connection::is_closed))
             }
             Self::Client(session) => session.state() == ClientState::Closed,
         }

@@ -14,7 +14,7 @@ use crate::seq::Conv;
 use crate::session::peers::{Peer, Peers, PeersConfig, PeersStats, RegisterError, Strangers};
 use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -59,7 +59,7 @@ impl KcpStream {
     pub fn connect(peer: SocketAddr, conv: Conv, config: &kcp::Config) -> io::Result<Self> {
         let socket = socket_for(peer)?;
         socket.connect(peer)?;
-        Self::over(socket, conv, &PeersConfig { kcp: *config, ..PeersConfig::registered() })
+        Self::from_socket(socket, conv, &PeersConfig { kcp: *config, ..PeersConfig::registered() })
     }
 
     /// The same over a connected socket, with all settings. Of the limits, only `idle_timeout` applies.
@@ -67,7 +67,7 @@ impl KcpStream {
     /// # Errors
     ///
     /// If the socket is not connected or fails, or `config` is out of range ([`Error::Config`]).
-    pub fn over(socket: UdpSocket, conv: Conv, config: &PeersConfig) -> io::Result<Self> {
+    pub fn from_socket(socket: UdpSocket, conv: Conv, config: &PeersConfig) -> io::Result<Self> {
         let peer = as_v4(socket.peer_addr()?);
         let config = PeersConfig { strangers: Strangers::Refused, max_peers: 1, ..config.clone() };
         let driver = drive(socket, &config, false)?;
@@ -152,8 +152,8 @@ impl KcpListener {
     /// # Errors
     ///
     /// If `addr` is in use, or `config` is out of range ([`Error::Config`]).
-    pub fn bind(addr: SocketAddr, config: &PeersConfig) -> io::Result<Self> {
-        Self::over(UdpSocket::bind(addr)?, config)
+    pub fn bind(addr: impl ToSocketAddrs, config: &PeersConfig) -> io::Result<Self> {
+        Self::from_socket(UdpSocket::bind(addr)?, config)
     }
 
     /// The same over a socket that is bound already, and not connected.
@@ -161,7 +161,7 @@ impl KcpListener {
     /// # Errors
     ///
     /// If the socket fails, or `config` is out of range ([`Error::Config`]).
-    pub fn over(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
+    pub fn from_socket(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
         let driver = drive(socket, config, true)?;
         let acceptor = Acceptor::new(Arc::clone(&driver.shared));
         ::tokio::spawn(driver);
@@ -174,9 +174,13 @@ impl KcpListener {
     ///
     /// # Errors
     ///
-    /// As [`net::Server::bind_shards`](crate::net::Server::bind_shards).
-    pub fn bind_shards(addr: SocketAddr, config: &PeersConfig, count: usize) -> io::Result<Vec<Self>> {
-        sockets(addr, count)?.into_iter().map(|socket| Self::over(socket, config)).collect()
+    /// As [`net::Server::bind_shards`](crate::Server::bind_shards).
+    pub fn bind_shards(
+        addr: impl ToSocketAddrs,
+        config: &PeersConfig,
+        count: usize,
+    ) -> io::Result<Vec<Self>> {
+        sockets(addr, count)?.into_iter().map(|socket| Self::from_socket(socket, config)).collect()
     }
 
     /// The next peer that has connected, and its address. If cancelled, it has taken none.

@@ -9,12 +9,14 @@ use super::driver::Driver;
 use super::request::Request;
 use super::session::Session;
 use super::shared::{Acceptor, State};
+use crate::channel::{Channel, SendError};
 use crate::machine::Machine;
-use crate::session::{self, RedirectError, ServerConfig, ServerStats, SessionId};
+use crate::message::pack::Payload;
+use crate::session::{self, CloseTextError, ServerConfig, ServerStats, SessionId};
 use crate::time::Time;
 use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,25 +36,26 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server on `addr`. On an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
+    /// A server on `addr`, an address of this host: a host name would be looked up while the task waits. On an IPv6 address that takes IPv4
+    /// as well, IPv4 clients have IPv4 addresses.
     ///
     /// # Errors
     ///
-    /// If `addr` is in use, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the
+    /// If `addr` does not resolve or is in use, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the
     /// system has no random bytes.
-    pub fn bind(addr: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
-        Self::over(UdpSocket::bind(addr)?, config)
+    pub fn bind(addr: impl ToSocketAddrs, config: &ServerConfig) -> io::Result<Self> {
+        Self::from_socket(UdpSocket::bind(addr)?, config)
     }
 
     /// Binds a server with 1 to 64 sockets and tasks to one port, which a multi-threaded runtime runs in
     /// parallel. Sessions of all of them are accepted here. Every limit in `config` applies to each: see
-    /// [`net::Server::bind_shards`](crate::net::Server::bind_shards), which also explains what happens to a
+    /// [`Server::bind_shards`](crate::Server::bind_shards), which also explains what happens to a
     /// client that migrates, and where this works.
     ///
     /// # Errors
     ///
-    /// As [`net::Server::bind_shards`](crate::net::Server::bind_shards).
-    pub fn bind_shards(addr: SocketAddr, config: &ServerConfig, count: usize) -> io::Result<Self> {
+    /// As [`Server::bind_shards`](crate::Server::bind_shards).
+    pub fn bind_shards(addr: impl ToSocketAddrs, config: &ServerConfig, count: usize) -> io::Result<Self> {
         Self::drive(sockets(addr, count)?, config)
     }
 
@@ -62,7 +65,7 @@ impl Server {
     ///
     /// If the socket fails, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the
     /// system has no random bytes.
-    pub fn over(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
+    pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
         Self::drive(vec![socket], config)
     }
 
@@ -127,18 +130,46 @@ impl Server {
         .await
     }
 
-    /// Redirects the client of a session to another server; see [`session::Server::redirect`], also for its
-    /// errors.
-    pub fn redirect(&self, session: &Session, token: &[u8]) -> Result<(), RedirectError> {
-        let id = session.id().ok_or(RedirectError::Closed)?;
-        self.with(id, |server, now| server.redirect(now, id, token)).ok_or(RedirectError::Closed)?
+    /// The clients that are connected, accepted or not, in no order. The iterator owns its list.
+    pub fn clients(&self) -> impl ExactSizeIterator<Item = SessionId> + use<> {
+        let of = |shard: &Acceptor<Sessions>| with(shard, |server, _| server.clients());
+        let clients: Vec<_> = self.shards.iter().filter_map(of).flatten().collect();
+        clients.into_iter()
     }
 
-    /// The claims of the connect token with which a session was admitted, if there was one.
+    /// Whether a session is up and takes what is sent.
     #[must_use]
-    pub fn pass(&self, session: &Session) -> Option<session::Pass> {
-        let id = session.id()?;
-        self.with(id, |server, _| server.pass(id).cloned())?
+    pub fn is_connected(&self, id: SessionId) -> bool {
+        self.with(id, |server, _| server.is_connected(id)).unwrap_or(false)
+    }
+
+    /// Queues a message for every client that is connected, accepted or not; it does not wait. Returns the clients that it could not be
+    /// queued for, and why: see [`session::Server::broadcast`].
+    pub fn broadcast<P: Payload + ?Sized>(
+        &self,
+        channel: Channel<P>,
+        message: &P::Sent,
+    ) -> Vec<(SessionId, SendError)> {
+        let of = |shard: &Acceptor<Sessions>| with(shard, |server, _| server.broadcast(channel, message));
+        self.shards.iter().filter_map(of).flatten().collect()
+    }
+
+    /// [`broadcast`](Self::broadcast) to all clients but one, such as the one that a message came from.
+    pub fn broadcast_except<P: Payload + ?Sized>(
+        &self,
+        except: SessionId,
+        channel: Channel<P>,
+        message: &P::Sent,
+    ) -> Vec<(SessionId, SendError)> {
+        let of = |shard: &Acceptor<Sessions>| {
+            with(shard, |server, _| server.broadcast_except(except, channel, message))
+        };
+        self.shards.iter().filter_map(of).flatten().collect()
+    }
+
+    /// Ends a session at once, and tells the client `code` and `text`: see [`session::Server::kick`], also for its errors.
+    pub fn kick(&self, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
+        self.with(id, |server, now| server.kick(now, id, code, text)).unwrap_or(Ok(()))
     }
 
     /// Closes all sessions and waits until they are over: until everything sent has arrived and they have

@@ -8,7 +8,10 @@ use super::stream::{Reader, Way, Writer, stream};
 use super::waiting::For;
 use crate::channel::{AnyChannel, Channel, RecvError, SendError};
 use crate::message::pack::Payload;
-use crate::session::{CloseReason, Connection, DatagramId, Event, SessionId, Undelivered};
+use crate::session::{
+    CloseReason, CloseTextError, Connection, DatagramId, Event, Pass, RedirectError, SessionId, Undelivered,
+    check_text,
+};
 use bytes::Bytes;
 use std::future::poll_fn;
 use std::io;
@@ -64,7 +67,7 @@ impl Session {
         channel: Channel<P>,
         message: &P::Sent,
     ) -> Result<(), SendError> {
-        self.with(|connection| connection.send(channel, message)).ok_or(SendError::Closed)?
+        self.connection(|connection| connection.send(channel, message)).ok_or(SendError::Closed)?
     }
 
     /// Takes the next message of a channel.
@@ -99,10 +102,10 @@ impl Session {
 
     /// Queues an unreliable datagram; see [`Connection::send_datagram`], also for its errors.
     pub fn send_datagram(&self, datagram: &[u8]) -> Result<DatagramId, SendError> {
-        self.with(|connection| connection.send_datagram(datagram)).ok_or(SendError::Closed)?
+        self.connection(|connection| connection.send_datagram(datagram)).ok_or(SendError::Closed)?
     }
 
-    /// Receives the next unreliable datagram and returns its length.
+    /// Takes the next unreliable datagram.
     ///
     /// # Errors
     ///
@@ -112,7 +115,7 @@ impl Session {
         poll_fn(|cx| self.handle.poll_recv(cx, For::Datagram, recv)).await
     }
 
-    /// Receives the next message or block of a channel.
+    /// Takes the next unreliable datagram into `buf` and returns its length.
     ///
     /// # Errors
     ///
@@ -121,9 +124,16 @@ impl Session {
         poll_fn(|cx| self.handle.poll_recv(cx, For::Datagram, |source| source.recv_datagram_into(buf))).await
     }
 
+    /// Takes an event of the session itself that has come, [`Event::Moved`] or [`Event::Redirected`], and does not wait.
+    #[must_use]
+    pub fn poll_event(&self) -> Option<Event> {
+        let mut state = self.handle.shared.lock();
+        state.waiting.get_mut(&self.handle.id)?.events.pop_front()
+    }
+
     /// The next event of the session itself: [`Event::Moved`], [`Event::Redirected`]. `None`: the session is
     /// over. Only the newest 16 unread events are kept.
-    pub async fn event(&self) -> Option<Event> {
+    pub async fn next_event(&self) -> Option<Event> {
         poll_fn(|cx| {
             self.handle.shared.poll(|state| {
                 let known = state.waiting.get_mut(&self.handle.id);
@@ -157,8 +167,40 @@ impl Session {
     /// Closes the session once everything sent has arrived; see [`Connection::close`].
     /// [`closed`](Self::closed) waits for it.
     pub fn close(&self, code: u16) {
+        let _ = self.close_with(code, ""); // there is no text to refuse
+    }
+
+    /// [`close`](Self::close) with a text for the peer, see [`Connection::close_with`], also for its errors.
+    pub fn close_with(&self, code: u16, text: &str) -> Result<(), CloseTextError> {
+        check_text(text)?;
         let now = self.handle.shared.clock.now();
-        self.handle.shared.change(|state| state.core.close(now, self.handle.id, code));
+        self.handle.shared.change(|state| state.core.close(now, self.handle.id, code, text));
+        Ok(())
+    }
+
+    /// Ends the session at once, see [`Connection::kick`], also for its errors.
+    pub fn kick(&self, code: u16, text: &str) -> Result<(), CloseTextError> {
+        let now = self.handle.shared.clock.now();
+        self.connection(|connection| connection.kick(now, code, text)).unwrap_or(Ok(()))
+    }
+
+    /// Redirects the client of this session to another server; see
+    /// [`session::Server::redirect`](crate::session::Server::redirect), also for its errors. A client's end cannot.
+    pub fn redirect(&self, token: &[u8]) -> Result<(), RedirectError> {
+        let now = self.handle.shared.clock.now();
+        let call = |server: &mut crate::session::Server, id| server.redirect(now, id, token);
+        self.at_server(call).ok_or(RedirectError::Closed)?
+    }
+
+    /// The claims of the connect token with which the client of this session was admitted, if there was one.
+    #[must_use]
+    pub fn pass(&self) -> Option<Pass> {
+        self.at_server(|server, id| server.pass(id).cloned())?
+    }
+
+    fn at_server<T>(&self, call: impl FnOnce(&mut crate::session::Server, SessionId) -> T) -> Option<T> {
+        let id = self.handle.id?;
+        self.handle.shared.change(|state| Some(call(state.core.server()?, id)))
     }
 
     /// The token for the server to go to after [`Event::Redirected`]; see
@@ -173,14 +215,27 @@ impl Session {
 
     /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait
     /// meanwhile.
-    pub fn with<T>(&self, call: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+    pub fn connection<T>(&self, call: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         self.handle.with(call)
+    }
+
+    /// Whether all that was sent on a reliable channel is known to have arrived; so it is, if the session is gone. See
+    /// [`Connection::is_delivered`].
+    pub fn is_delivered(&self, channel: impl Into<AnyChannel>) -> bool {
+        self.connection(|connection| connection.is_delivered(channel)).unwrap_or(true)
+    }
+
+    /// Whether the session is up and takes what is sent.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        let mut state = self.handle.shared.lock();
+        state.core.member(self.handle.id).is_some_and(|connection| connection.is_connected())
     }
 
     /// The address of the peer; `None`: the session is gone.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
-        self.handle.shared.lock().core.member(self.handle.id).map(|connection| connection.peer())
+        self.handle.shared.lock().core.member(self.handle.id).map(|connection| connection.peer_addr())
     }
 
     /// The local address.

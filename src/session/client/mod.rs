@@ -181,6 +181,18 @@ impl Client {
         Some(&mut connected.connection)
     }
 
+    /// Whether the session is up and takes what is sent.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.state() == ClientState::Up
+    }
+
+    /// Where the server is, once the session has been up.
+    #[must_use]
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.connection().map(Connection::peer_addr)
+    }
+
     /// How far it has got.
     #[must_use]
     pub fn state(&self) -> ClientState {
@@ -188,7 +200,7 @@ impl Client {
             State::Idle => ClientState::Idle,
             State::Connecting(attempt) if attempt.cookie.is_some() => ClientState::Connect,
             State::Connecting(_) => ClientState::Hello,
-            State::Connected(connected) if connected.connection.is_up() => ClientState::Up,
+            State::Connected(connected) if connected.connection.is_connected() => ClientState::Up,
             State::Connected(connected) if !connected.connection.is_closed() => ClientState::Closing,
             State::Connected(_) | State::Failed => ClientState::Closed,
         }
@@ -207,7 +219,7 @@ impl Client {
         }
         match &mut self.state {
             State::Connected(connected)
-                if header.sid == connected.client_sid && from.address == connected.connection.peer() =>
+                if header.sid == connected.client_sid && from.address == connected.connection.peer_addr() =>
             {
                 connected.connection.handle_data(now, from, header, datagram);
             }
@@ -230,7 +242,7 @@ impl Client {
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
             (State::Connected(connected), Ok(Packet::Reset(reset))) => {
                 let Connected { connection, server_sid, reset_token, .. } = &mut **connected;
-                let is_named = from == connection.peer() && reset.sid == *server_sid;
+                let is_named = from == connection.peer_addr() && reset.sid == *server_sid;
                 let is_ours = is_named && is_reset(reset_token, &reset.token);
                 if is_ours {
                     connection.end_unless_ending(CloseReason::ServerForgot);
@@ -342,5 +354,12 @@ impl Machine for Client {
     fn shutdown(&mut self, now: Time, code: u16) -> bool {
         self.close(now, code);
         self.state() == ClientState::Closed
+    }
+
+    fn abandon(&mut self, now: Time) {
+        let now = self.tick(now);
+        if let Some(connection) = self.connection_mut() {
+            let _ = connection.kick(now, 0, ""); // there is no text to refuse
+        }
     }
 }

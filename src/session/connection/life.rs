@@ -82,7 +82,7 @@ impl Closing {
 
 impl Connection {
     /// Ends the session once what was sent has arrived, but `drain` later at the latest. The peer is told `code`, one of the
-    /// application's own. What did not arrive is told with [`Event::Closed`](crate::session::Event::Closed).
+    /// application's own. What did not arrive is told with [`Event::Closed`](crate::Event::Closed).
     pub fn close(&mut self, now: Time, code: u16) {
         let _ = self.close_with(now, code, ""); // there is nothing to say, so nothing wrong with it
     }
@@ -94,10 +94,26 @@ impl Connection {
     /// The text is too long, or has control characters. Then nothing has changed.
     pub fn close_with(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
         check_text(text)?;
-        if self.is_up() {
+        if self.is_connected() {
             self.close_text = text.into();
             self.life =
                 Life::Draining { reason: CloseReason::Local(code), until: now + self.lanes.config.drain };
+            self.observe(now);
+        }
+        Ok(())
+    }
+
+    /// Ends the session at once, and tells the peer `code` and `text`. Unlike [`close_with`](Self::close_with), it waits for nothing: what
+    /// has not arrived yet is given up.
+    ///
+    /// # Errors
+    ///
+    /// The text is too long, or has control characters. Then nothing has changed.
+    pub fn kick(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
+        check_text(text)?;
+        if self.is_open() {
+            self.close_text = text.into();
+            self.fail(now, CloseReason::Local(code));
             self.observe(now);
         }
         Ok(())
@@ -112,7 +128,7 @@ impl Connection {
 
     /// Whether the session is up and takes what is sent.
     #[must_use]
-    pub const fn is_up(&self) -> bool {
+    pub const fn is_connected(&self) -> bool {
         matches!(self.life, Life::Up)
     }
 
@@ -193,7 +209,7 @@ impl Connection {
 }
 
 /// Whether a CLOSE can say this.
-pub(in crate::session) fn check_text(text: &str) -> Result<(), CloseTextError> {
+pub(crate) fn check_text(text: &str) -> Result<(), CloseTextError> {
     match text.len() {
         len if len > CLOSE_TEXT_MAX => Err(CloseTextError::TooLong { len, max: CLOSE_TEXT_MAX }),
         _ if is_close_text(text) => Ok(()),

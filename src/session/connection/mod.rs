@@ -30,7 +30,7 @@ mod transmit;
 #[cfg(test)]
 mod wraps;
 
-pub(in crate::session) use life::check_text;
+pub(crate) use life::check_text;
 pub use observe::ConnectionState;
 #[cfg(feature = "net")]
 pub(crate) use send::DATAGRAMS;
@@ -189,7 +189,7 @@ impl Connection {
 
     /// Where the peer is.
     #[must_use]
-    pub const fn peer(&self) -> SocketAddr {
+    pub const fn peer_addr(&self) -> SocketAddr {
         self.path.address
     }
 

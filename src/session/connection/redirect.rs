@@ -85,7 +85,7 @@ impl Redirects {
 impl Connection {
     /// Sends the client to another server. See [`Server::redirect`](crate::session::Server::redirect).
     pub(in crate::session) fn redirect(&mut self, now: Time, token: &[u8]) -> Result<(), RedirectError> {
-        if !self.is_up() {
+        if !self.is_connected() {
             return Err(RedirectError::Closed);
         }
         let (len, max) = (token.len(), usize::from(self.mtu.least()) - self.seal.overhead() - 1);

@@ -88,7 +88,7 @@ impl Connection {
     }
 
     /// Whether all that was sent on a reliable channel is known to have arrived. If not,
-    /// [`Event::Writable`](crate::session::Event::Writable) tells when it has.
+    /// [`Event::Writable`](crate::Event::Writable) tells when it has.
     pub fn is_delivered(&mut self, channel: impl Into<AnyChannel>) -> bool {
         let channel = channel.into().number();
         if self.packed.as_ref().is_some_and(|packed| packed.waits(channel)) {
@@ -174,7 +174,7 @@ impl Connection {
     }
 
     fn check_up(&self) -> Result<(), SendError> {
-        if self.is_up() { Ok(()) } else { Err(SendError::Closed) }
+        if self.is_connected() { Ok(()) } else { Err(SendError::Closed) }
     }
 
     /// Queues a message that is packed.
@@ -229,7 +229,7 @@ impl Connection {
     }
 
     /// Segments and long messages of a channel that are not known to have arrived. If there are some,
-    /// [`Event::Writable`](crate::session::Event::Writable) comes when there are none.
+    /// [`Event::Writable`](crate::Event::Writable) comes when there are none.
     #[cfg(feature = "tokio")]
     pub(crate) fn unacked_of(&mut self, channel: u8) -> usize {
         if self.lanes.is_delivered(channel) { 0 } else { self.lanes.unacked_of(channel) }

@@ -73,7 +73,7 @@ impl Connection {
     pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Next {
         self.keepalive.tick(now);
         self.events.writable |= self.regains_room();
-        let is_certain = std::mem::take(&mut self.turns.is_eager) && self.is_up(); // as good as
+        let is_certain = std::mem::take(&mut self.turns.is_eager) && self.is_connected(); // as good as
         if !is_certain {
             let due = self.poll_timeout();
             if due.is_none_or(|at| at > now) {

@@ -153,7 +153,7 @@ impl World {
 
     fn check(&self) {
         for (end, connection) in self.ends.iter().enumerate() {
-            assert!(connection.is_up(), "{:?}", connection.events);
+            assert!(connection.is_connected(), "{:?}", connection.events);
             let is_whole = |(sent, taken): &(u32, u32)| sent == taken && *sent > 100;
             assert!(self.ordered[end].iter().all(is_whole), "{:?}", self.ordered);
             let (_, arrived, told) = &self.datagrams[end];

@@ -23,10 +23,11 @@ use crate::wire::{Command, segments};
 use protection::Work;
 use rebuild::{Losses, Tells};
 
-/// How much repairs may cost; see [`SessionConfig::repairs`](crate::session::SessionConfig::repairs).
+/// How much repairs may cost; see [`SessionConfig::repairs`](crate::SessionConfig::repairs).
 ///
 /// ```
-/// use whitewater::session::{RepairConfig, SessionConfig};
+/// use whitewater::session::RepairConfig;
+/// use whitewater::SessionConfig;
 ///
 /// let repairs = Some(RepairConfig { percent: 50, ..RepairConfig::default() });
 /// assert!(SessionConfig { repairs, ..SessionConfig::default() }.check().is_ok());

@@ -63,7 +63,7 @@ settings! {
         /// Those on this host and in private networks are told so at once, as in development.
         pub deny_protocol: bool = false;
         /// Whether the application is asked about each client that may come in: see
-        /// [`Event::Requested`](crate::session::Event::Requested). Off by default.
+        /// [`Event::Requested`](crate::Event::Requested). Off by default.
         pub ask: bool = false;
         /// Whether the address of a client may change, which needs encryption. On by default.
         pub migration: bool = true;

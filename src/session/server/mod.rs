@@ -6,6 +6,7 @@
 //! `deliver` is what happens to a session that is up, and whose datagram leaves next.
 
 mod admission;
+mod clients;
 mod config;
 mod deliver;
 mod memory;
@@ -125,12 +126,12 @@ impl Server {
 
     /// A session that is up, or whose end was told just now.
     #[must_use]
-    pub fn session(&self, id: SessionId) -> Option<&Connection> {
+    pub fn connection(&self, id: SessionId) -> Option<&Connection> {
         self.peer(id).filter(|peer| peer.half_open.is_none()).map(|peer| &peer.connection)
     }
 
     /// The same, to send and to receive. Then drain the polls.
-    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
+    pub fn connection_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
         match &mut self.ended {
             Some((ended, peer)) if *ended == id => Some(&mut peer.connection),
             _ => self.seats.lend(id.0),
@@ -138,7 +139,7 @@ impl Server {
     }
 
     /// The sessions that are up, or whose end was not told yet, in no order.
-    pub fn ids(&self) -> impl Iterator<Item = SessionId> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SessionId> {
         self.seats.ids().map(SessionId)
     }
 
@@ -157,19 +158,17 @@ impl Server {
     /// Ends a session, see [`Connection::close`].
     pub fn close(&mut self, now: Time, id: SessionId, code: u16) {
         let now = self.tick(now);
-        if let Some(connection) = self.session_mut(id) {
+        if let Some(connection) = self.connection_mut(id) {
             connection.close(now, code);
         }
     }
 
     /// Closes all sessions that are up, but for some; returns whether all are over.
     pub(crate) fn close_all(&mut self, now: Time, code: u16, except: impl Fn(SessionId) -> bool) -> bool {
-        let is_up = |id: &SessionId| self.session(*id).is_some_and(Connection::is_up);
-        let up: Vec<_> = self.ids().filter(|id| is_up(id) && !except(*id)).collect();
-        for id in up {
+        for id in self.clients().filter(|id| !except(*id)) {
             self.close(now, id, code);
         }
-        self.ids().all(|id| self.session(id).is_none_or(Connection::is_closed))
+        self.ids().all(|id| self.connection(id).is_none_or(Connection::is_closed))
     }
 
     /// [`close`](Self::close) with a text for the client, see [`Connection::close_with`].
@@ -186,7 +185,7 @@ impl Server {
     ) -> Result<(), CloseTextError> {
         let now = self.tick(now);
         check_text(text)?;
-        self.session_mut(id).map_or(Ok(()), |connection| connection.close_with(now, code, text))
+        self.connection_mut(id).map_or(Ok(()), |connection| connection.close_with(now, code, text))
     }
 
     /// Sends the client of a session to another server: `token` is what `PublicToken::encode` makes of a connect token for that one.
@@ -200,7 +199,7 @@ impl Server {
     /// The token does not fit, or is none, or the session is over. Then nothing has changed.
     pub fn redirect(&mut self, now: Time, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
         let now = self.tick(now);
-        self.session_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
+        self.connection_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
     }
 
     /// Sessions there are: asked for, not confirmed, up, and over without anybody having been told.
@@ -289,5 +288,13 @@ impl Machine for Server {
     /// Ends all sessions. Who comes in meanwhile is sent away.
     fn shutdown(&mut self, now: Time, code: u16) -> bool {
         self.close_all(now, code, |_| false)
+    }
+
+    fn abandon(&mut self, now: Time) {
+        let now = self.tick(now);
+        let ids: Vec<_> = self.ids().collect(); // those that are closing as well
+        for id in ids {
+            let _ = self.kick(now, id, 0, ""); // there is no text to refuse
+        }
     }
 }

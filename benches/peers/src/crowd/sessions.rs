@@ -4,12 +4,9 @@ use super::Side;
 use super::bare::{address, index, random, time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use whitewater::Channel;
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Cipher, Client, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, SessionConfig, SessionId,
-    Suite,
-};
+use whitewater::session::{Cipher, Client, Pattern, Server as Sessions, Suite};
+use whitewater::{Channel, ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
 
 const SERVER: ([u8; 4], u16) = ([11, 0, 0, 1], 4000);
 /// That of a default session.
@@ -42,7 +39,7 @@ impl Side for Server {
     }
 
     fn send(&mut self, _: u32, index: usize, message: &[u8]) {
-        let session = self.ids[index].and_then(|id| self.sessions.session_mut(id));
+        let session = self.ids[index].and_then(|id| self.sessions.connection_mut(id));
         session.expect("it is up").send(CHANNEL, message).expect("it has room");
     }
 
@@ -59,11 +56,11 @@ impl Side for Server {
         while let Some((id, event)) = self.sessions.poll_event() {
             match event {
                 Event::Connected => {
-                    let peer = self.sessions.session(id).expect("it is up").peer();
+                    let peer = self.sessions.connection(id).expect("it is up").peer_addr();
                     self.ids[index(peer)] = Some(id);
                 }
                 Event::Readable => {
-                    let session = self.sessions.session_mut(id).expect("it is up");
+                    let session = self.sessions.connection_mut(id).expect("it is up");
                     while let Some(message) = session.recv(CHANNEL) {
                         take(&message);
                     }

@@ -19,8 +19,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv, PeerId};
-use whitewater::net::Server;
-use whitewater::session::{Cipher, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite};
+use whitewater::session::{Cipher, Pattern, Suite};
+use whitewater::{Event, Server, ServerConfig, SessionConfig, SessionId};
 
 pub(crate) fn table(sessions: usize, seconds: u32) {
     println!(

@@ -4,9 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use whitewater::kcp::{self, Config, Conv};
-use whitewater::net::tokio as ours;
-use whitewater::session::{Cipher, ClientConfig, Pattern, ServerConfig, SessionConfig, Suite};
-use whitewater::{Channel, ChannelConfig};
+use whitewater::session::{Cipher, Pattern, Suite};
+use whitewater::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig, tokio as ours};
 
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 

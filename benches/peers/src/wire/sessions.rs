@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use whitewater::channel::Carrier;
 use whitewater::kcp::Config;
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId, Suite};
-use whitewater::{Channel, ChannelConfig, Time};
+use whitewater::session::{Client, Server, Suite};
+use whitewater::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
 pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
@@ -123,7 +123,7 @@ impl Ends {
 
     /// Bytes of messages received.
     fn take(&mut self, by: By) -> u64 {
-        let Some(connection) = self.session.and_then(|id| self.server.session_mut(id)) else { return 0 };
+        let Some(connection) = self.session.and_then(|id| self.server.connection_mut(id)) else { return 0 };
         let mut bytes = 0;
         while let Some(message) = connection.recv(by.channel()) {
             bytes += message.len() as u64;

@@ -4,8 +4,8 @@ use super::CHANNEL;
 use crate::server::{PeerId, Server};
 use crate::wire::PACKET_MAX;
 use std::collections::BTreeMap;
-use whitewater::Time;
-use whitewater::session::{self, Event, SessionId};
+use whitewater::session;
+use whitewater::{Event, SessionId, Time};
 
 /// A game behind the sessions of a server.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Host {
     /// A tick, and what everybody is told of it.
     pub fn tick(&mut self, sessions: &mut session::Server) {
         for (id, peer) in &self.peers {
-            if let Some(connection) = sessions.session_mut(*id) {
+            if let Some(connection) = sessions.connection_mut(*id) {
                 while let Some(datagram) = connection.pop_delivered() {
                     self.game.delivered(*peer, datagram.0);
                 }
@@ -48,7 +48,7 @@ impl Host {
         }
         self.game.tick();
         for (id, peer) in &self.peers {
-            let Some(connection) = sessions.session_mut(*id) else { continue };
+            let Some(connection) = sessions.connection_mut(*id) else { continue };
             // A snapshot that finds no room is out of date before there is some.
             if self.game.snapshot(*peer, &mut self.packet)
                 && let Ok(datagram) = connection.send_datagram(&self.packet)
@@ -65,7 +65,7 @@ impl Host {
     }
 
     fn welcome(&mut self, sessions: &mut session::Server, now: Time, id: SessionId) {
-        let Some(connection) = sessions.session(id) else { return };
+        let Some(connection) = sessions.connection(id) else { return };
         match self.game.connect(connection.user()) {
             Ok(peer) => drop(self.peers.insert(id, peer)),
             Err(error) => drop(sessions.close_with(now, id, REFUSED, &error.to_string())),
@@ -80,7 +80,9 @@ impl Host {
     }
 
     fn read(&mut self, sessions: &mut session::Server, id: SessionId) {
-        let (Some(peer), Some(connection)) = (self.peers.get(&id), sessions.session_mut(id)) else { return };
+        let (Some(peer), Some(connection)) = (self.peers.get(&id), sessions.connection_mut(id)) else {
+            return;
+        };
         let mut packet = [0; PACKET_MAX];
         while let Ok(len) = connection.recv_datagram_into(&mut packet) {
             self.game.receive(*peer, packet.get(..len).unwrap_or_default());

@@ -12,8 +12,7 @@ pub use host::Host;
 use crate::wire::Message;
 use std::time::Duration;
 use whitewater::channel::{Carrier, Resend};
-use whitewater::session::SessionConfig;
-use whitewater::{Channel, ChannelConfig};
+use whitewater::{Channel, ChannelConfig, SessionConfig};
 
 /// Both ends have the same.
 #[must_use]

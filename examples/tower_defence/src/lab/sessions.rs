@@ -6,9 +6,9 @@ use crate::client::Client;
 use crate::server::Server;
 use crate::wire::Hello;
 use std::net::SocketAddr;
-use whitewater::Time;
 use whitewater::machine::Machine as _;
-use whitewater::session::{self, ClientConfig, ClientState, Event, ServerConfig};
+use whitewater::session::{self, ClientState};
+use whitewater::{ClientConfig, Event, ServerConfig, Time};
 use whitewater_sim::SimRng;
 
 pub(super) struct ServerOf {

@@ -11,13 +11,12 @@ use crate::wire::{Hello, Wish};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use whitewater::net;
-use whitewater::session::ServerConfig;
+use whitewater::ServerConfig;
 
 /// A server, and bots that play at it.
 #[derive(Debug)]
 pub struct Hosting {
-    server: net::Server,
+    server: whitewater::Server,
     host: Host,
     bots: Vec<Remote>,
     next: Instant,
@@ -37,7 +36,7 @@ impl Hosting {
             accept_burst: 64,
             ..ServerConfig::secret(session(), key.bytes())
         };
-        let server = net::Server::bind(at, &config)?;
+        let server = whitewater::Server::bind(at, &config)?;
         let port = server.local_addr()?.port();
         let bot = |number: u8| {
             // Who could guess it would take the bot's place.
@@ -59,11 +58,11 @@ impl Hosting {
         self.server.pump()?;
         let now = self.server.now();
         while let Some((id, event)) = self.server.poll_event() {
-            self.host.on_event(self.server.sessions_mut(), now, id, event);
+            self.host.on_event(self.server.machine_mut(), now, id, event);
         }
         let late = self.next.elapsed();
         if !late.is_zero() {
-            self.host.tick(self.server.sessions_mut());
+            self.host.tick(self.server.machine_mut());
             self.server.flush();
             // After a pause of the machine the game goes on, it does not catch up.
             self.next += if late > 8 * TICK { late } else { TICK };

@@ -8,15 +8,14 @@ use crate::wire::{Hello, shown};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use whitewater::net;
-use whitewater::session::{ClientConfig, CloseReason, Event};
+use whitewater::{ClientConfig, CloseReason, Event};
 
 /// A client over a socket. When its session ends it connects again, and has its place again.
 #[derive(Debug)]
 pub struct Remote {
     server: SocketAddr,
     config: ClientConfig,
-    session: net::Client,
+    session: whitewater::Client,
     guest: Guest,
     bot: Option<Bot>,
     /// When it may connect again.
@@ -32,7 +31,7 @@ impl Remote {
     pub fn connect(server: SocketAddr, key: &Key, hello: &Hello) -> io::Result<Self> {
         let user = hello.encode().map_err(io::Error::other)?;
         let config = ClientConfig { user, ..ClientConfig::secret(session(), key.bytes()) };
-        let session = net::Client::connect(server, &config)?;
+        let session = whitewater::Client::connect(server, &config)?;
         Ok(Self { server, config, session, guest: Guest::default(), bot: None, again: None })
     }
 
@@ -76,7 +75,7 @@ impl Game for Remote {
     fn pump(&mut self) -> io::Result<()> {
         if self.again.is_some_and(|at| Instant::now() >= at) {
             self.again = None;
-            self.session = net::Client::connect(self.server, &self.config)?;
+            self.session = whitewater::Client::connect(self.server, &self.config)?;
             self.guest = Guest::default();
         }
         self.session.pump()?;

@@ -2,8 +2,7 @@
 //! cannot disagree, also where what is told depends on what the reader has.
 
 use std::ops::RangeInclusive;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter, Int};
+use whitewater::message::{BitReader, BitWriter, BitsError, Int};
 
 /// What fields are passed to.
 pub(super) trait Fields: Sized {
@@ -107,13 +106,13 @@ impl Fields for BitReader<'_> {
 macro_rules! message {
     ($name:ident, $shape:literal, $blank:expr) => {
         impl whitewater::Message for $name {
-            const SHAPE: u64 = whitewater::message::pack::shape($shape, &[]);
+            const SHAPE: u64 = whitewater::message::shape($shape, &[]);
 
-            fn pack(&self, to: &mut whitewater::message::pack::BitWriter) -> Result<(), BitsError> {
+            fn pack(&self, to: &mut whitewater::message::BitWriter) -> Result<(), BitsError> {
                 self.clone().pass(to)
             }
 
-            fn unpack(from: &mut whitewater::message::pack::BitReader<'_>) -> Result<Self, BitsError> {
+            fn unpack(from: &mut whitewater::message::BitReader<'_>) -> Result<Self, BitsError> {
                 let mut blank = $blank;
                 blank.pass(from)?;
                 Ok(blank)

@@ -27,8 +27,7 @@ pub use message::{CHAT_MAX, Message};
 pub use snapshot::{AGE_MAX, Head, ReadError, Snapshot, TICK_MAX, full_len, read, write};
 pub use text::{is_shown, shown};
 
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter};
+use whitewater::message::{BitReader, BitWriter, BitsError};
 
 /// Most bytes of a packet: what an unreliable datagram of a session holds at least.
 pub const PACKET_MAX: usize = 1150;

@@ -9,8 +9,7 @@ use super::squares::{board, shots};
 use crate::sim::rules::{BASE, BOARD_MAX, BOARD_MIN, KILLS_PER_TOKEN, MONEY_MAX, TOKENS_MAX, WAVES};
 use crate::sim::{Board, Phase, PlayerId, Purse, World};
 use thiserror::Error;
-use whitewater::message::BitsError;
-use whitewater::message::pack::{BitReader, BitWriter};
+use whitewater::message::{BitReader, BitWriter, BitsError};
 
 /// A snapshot that was read.
 #[derive(Clone, Debug)]
