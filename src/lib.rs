@@ -11,12 +11,13 @@
 //! ```text
 //!            your game: messages out, messages in
 //!  ─────────────────────────────────────────────────────────────────────
+//!   thread   Server, Client                  the same as below, on threads that pump by themselves
+//!   tokio    Server, Client, Session         the same as tasks, with streams
 //!   metrics  Measures                        all statistics by one set of names
 //!  ─────────────────────────────────────────────────────────────────────
 //!   net      Server, Client                  a socket and a clock: the
 //!            kcp::Socket, kcp::Listener      only layer with them
 //!            Driver                          pumps any machine: datagrams in, time, datagrams out
-//!            thread::Server, thread::Client  a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
 //!   session  Client, Server: sans-IO          handshake, encryption, keepalive, migration;
 //!              Connection                     channels and datagrams in one session: by KCP, in packets

@@ -9,11 +9,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::channel::{Carrier, SendError};
 use whitewater::net::Error;
-use whitewater::session::{ClientState, Connection, Suite};
+use whitewater::session::{self, ClientState, Connection, Suite};
 use whitewater::{
     Channel, ChannelConfig, Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig,
     SessionId,
 };
+use whitewater_sim::SimRng;
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -272,8 +273,9 @@ fn a_server_that_is_or_falls_silent_is_an_event_not_an_error() {
     let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
     let mut world = World::new(SessionConfig { keepalive, timeout, ..SessionConfig::default() });
     world.join();
-    let World { server, mut clients, .. } = world;
+    let World { mut server, mut clients, .. } = world;
     clients[0].send(CHAT, b"anybody?").unwrap();
+    *server.machine_mut() = session::Server::new(&server_config(), SimRng::new(1, 1)).unwrap(); // it has crashed
     drop(server);
     let start = Instant::now();
     loop {
@@ -525,4 +527,76 @@ fn a_token_is_checked_by_the_system_clock() {
     world.until("in", |world| world.connected(0).is_some());
     let pass = world.server.machine().pass(world.connected(0).unwrap()).unwrap();
     assert_eq!((pass.client_id, &pass.user[..]), (99, &b"red team"[..]));
+}
+
+/// The other end of a session hears of a dropped one as soon as what was sent before.
+#[test]
+fn a_dropped_client_or_server_says_goodbye_after_what_it_has_sent() {
+    for is_server in [false, true] {
+        let mut world = World::new(SessionConfig::default());
+        let id = world.join();
+        let World { mut server, mut clients, .. } = world;
+        let mut client = clients.pop().unwrap();
+        let (is_closed, start) = (|reason| matches!(reason, CloseReason::Peer(0)), Instant::now());
+        if is_server {
+            server.send(id, CHAT, b"last words").unwrap();
+            drop(server);
+            while !client.poll_event().as_ref().and_then(reason).is_some_and(is_closed) {
+                assert!(start.elapsed() < PATIENCE, "it hears by silence only");
+                client.poll(Some(PATIENCE)).unwrap();
+            }
+            assert_eq!(client.recv(CHAT).as_deref(), Some(&b"last words"[..]));
+        } else {
+            client.send(CHAT, b"last words").unwrap();
+            drop(client);
+            loop {
+                assert!(start.elapsed() < PATIENCE, "it hears by silence only");
+                server.poll(Some(PATIENCE)).unwrap();
+                let Some((_, event)) = server.poll_event() else { continue };
+                if reason(&event).is_some_and(is_closed) {
+                    break;
+                }
+            }
+            assert_eq!(server.recv(id, CHAT).as_deref(), Some(&b"last words"[..]));
+        }
+    }
+}
+
+#[test]
+fn a_broadcast_reaches_all_clients_but_the_one_left_out_and_names_those_without_room() {
+    let mut world = World::new(SessionConfig::default());
+    let ids: Vec<_> = (0..3).map(|_| world.join()).collect();
+    assert_eq!(world.server.clients().collect::<BTreeSet<_>>(), ids.iter().copied().collect());
+    assert_eq!(world.server.broadcast(CHAT, b"to all"), []);
+    assert_eq!(world.server.broadcast_except(ids[1], CHAT, b"to two"), []);
+    let mut heard = vec![Vec::new(); 3];
+    world.until("heard", |world| {
+        for (client, heard) in world.clients.iter_mut().zip(&mut heard) {
+            heard.extend(std::iter::from_fn(|| client.recv(CHAT)));
+        }
+        heard.iter().map(Vec::len).sum::<usize>() == 5
+    });
+    assert_eq!([heard[0].len(), heard[1].len(), heard[2].len()], [2, 1, 2]);
+    while world.server.send(ids[2], CHAT, &[0; 1000]).is_ok() {}
+    let missed = world.server.broadcast(CHAT, &[0; 1000]);
+    assert_eq!(missed, [(ids[2], SendError::Full { channel: 0 })]);
+}
+
+#[test]
+fn a_kicked_client_hears_why_at_once_though_much_is_still_sent_to_it() {
+    let mut world = World::new(SessionConfig::default());
+    let id = world.join();
+    while world.server.send(id, CHAT, &[0; 1000]).is_ok() {}
+    assert!(world.server.is_connected(id) && world.clients[0].is_connected());
+    assert_eq!(world.clients[0].peer_addr(), world.server.local_addr().ok());
+    world.server.kick(id, 7, "no cheating").unwrap();
+    assert!(!world.server.is_connected(id) && world.server.clients().len() == 0);
+    world.until("kicked", |world| !world.clients[0].is_connected());
+    let connection = world.clients[0].connection().unwrap();
+    assert_eq!(connection.close_text(), "no cheating");
+    assert!(
+        world.told[0].iter().any(|event| reason(event) == Some(CloseReason::Peer(7))),
+        "{:?}",
+        world.told
+    );
 }

@@ -5,10 +5,11 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common::configs;
-use crate::common::sessions::on;
+use crate::common::sessions::{on, random};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Conv};
+use whitewater::session;
 use whitewater::{Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
@@ -26,8 +27,16 @@ fn client_on(port: SocketAddr, server: &Server) -> Client {
 }
 
 fn client_over(socket: UdpSocket, server: &Server) -> Client {
-    let config = ClientConfig::insecure(server_config().session);
-    Client::from_socket(socket, server.local_addr().unwrap(), &config).unwrap()
+    Client::from_socket(socket, server.local_addr().unwrap(), &client_config()).unwrap()
+}
+
+fn client_config() -> ClientConfig {
+    ClientConfig::insecure(server_config().session)
+}
+
+/// Ends a server without a goodbye: it forgets its sessions first.
+fn crash(mut server: Server) {
+    *server.machine_mut() = session::Server::new(&server_config(), random(1, 1)).unwrap();
 }
 
 /// A port to be used twice.
@@ -95,7 +104,7 @@ fn a_restarted_server_resets_old_sessions_with_its_key_and_accepts_new_ones() {
     let mut server = Server::bind(ANY, &config).unwrap();
     let (at, mut old) = (server.local_addr().unwrap(), client_on(free_port(), &server));
     Told::default().echo(&mut server, &mut old, b"before");
-    drop(server); // without a goodbye
+    crash(server);
     let mut server = Server::bind(at, &config).unwrap();
     let mut told = Told::default();
     told.until(&mut server, &mut old, |told, _, client| {
@@ -114,7 +123,7 @@ fn without_a_key_old_sessions_of_a_restarted_server_get_no_answer() {
     let mut server = Server::bind(ANY, &server_config()).unwrap();
     let (at, mut old) = (server.local_addr().unwrap(), client_on(free_port(), &server));
     Told::default().echo(&mut server, &mut old, b"before");
-    drop(server);
+    crash(server);
     let mut server = Server::bind(at, &server_config()).unwrap();
     let (mut told, mut new) = (Told::default(), client_on(free_port(), &server));
     let _ = old.send(on(0), b"still there?");
@@ -136,6 +145,7 @@ fn a_client_on_a_crashed_clients_port_connects_at_once_and_the_old_session_times
         let mut client = client_on(port, &server);
         told.echo(&mut server, &mut client, &[round]);
         assert_eq!(told.sessions().len(), usize::from(round) + 1, "while the old ones are still there");
+        *client.machine_mut() = session::Client::new(&client_config(), random(1, 1)).unwrap(); // it has crashed
     }
     let last = *told.sessions().last().unwrap();
     let mut client = client_on(free_port(), &server);

@@ -11,6 +11,7 @@ mod net_session_alloc;
 mod net_thread;
 mod port_reuse;
 mod shards;
+mod siblings;
 #[cfg(feature = "tokio")]
 mod tokio_cancel;
 #[cfg(feature = "tokio")]

@@ -110,6 +110,6 @@ pub use whitewater_udp::SocketBuffers;
 
 /// What is at the root of the crate, and only there.
 pub(crate) mod front {
-    pub use super::client::Client;
-    pub use super::server::Server;
+    pub use crate::net::client::Client;
+    pub use crate::net::server::Server;
 }

@@ -103,10 +103,10 @@ pub use wire::DenyReason;
 
 /// What is at the root of the crate, and only there.
 pub(crate) mod front {
-    pub use super::client::ClientConfig;
-    pub use super::config::SessionConfig;
-    pub use super::event::{CloseReason, Event};
-    pub use super::server::{ServerConfig, SessionId};
+    pub use crate::session::client::ClientConfig;
+    pub use crate::session::config::SessionConfig;
+    pub use crate::session::event::{CloseReason, Event};
+    pub use crate::session::server::{ServerConfig, SessionId};
 }
 
 use rand_core::CryptoRng;

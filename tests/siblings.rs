@@ -1,0 +1,159 @@
+//! What can be called on a server, a client or a session has one name, whether it is driven by calls, on a thread, by tokio or without
+//! I/O. A verb that one of them has the others have too, or it is listed here with the reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The ends of sessions, by what drives them, and the files that have their public methods.
+const SERVERS: [(&str, &[&str]); 4] = [
+    ("sync", &["src/net/server.rs", "src/net/verbs.rs", "src/net/driver.rs"]),
+    ("thread", &["src/net/thread/threads.rs"]),
+    ("tokio", &["src/net/tokio/server.rs", "src/net/tokio/session.rs", "src/net/tokio/request.rs"]),
+    (
+        "sans-IO",
+        &[
+            "src/session/server/mod.rs",
+            "src/session/server/clients.rs",
+            "src/session/server/opening.rs",
+            "src/machine.rs",
+            "src/session/connection/mod.rs",
+            "src/session/connection/send.rs",
+            "src/session/connection/life.rs",
+            "src/session/connection/redirect.rs",
+        ],
+    ),
+];
+const CLIENTS: [(&str, &[&str]); 4] = [
+    ("sync", &["src/net/client.rs", "src/net/verbs.rs", "src/net/driver.rs"]),
+    ("thread", &["src/net/thread/threads.rs"]),
+    ("tokio", &["src/net/tokio/client.rs", "src/net/tokio/session.rs"]),
+    (
+        "sans-IO",
+        &[
+            "src/session/client/mod.rs",
+            "src/machine.rs",
+            "src/session/connection/mod.rs",
+            "src/session/connection/send.rs",
+            "src/session/connection/life.rs",
+        ],
+    ),
+];
+/// The verbs of games, which every sibling has to have.
+const OF_SERVERS: [&str; 24] = [
+    "admit",
+    "bind",
+    "broadcast",
+    "broadcast_except",
+    "clients",
+    "close",
+    "close_with",
+    "connection",
+    "from_socket",
+    "is_connected",
+    "is_delivered",
+    "kick",
+    "local_addr",
+    "peer_addr",
+    "poll_event",
+    "recv",
+    "recv_datagram",
+    "recv_datagram_into",
+    "recv_into",
+    "redirect",
+    "reject",
+    "send",
+    "send_datagram",
+    "shutdown",
+];
+const OF_CLIENTS: [&str; 17] = [
+    "close",
+    "close_with",
+    "connect",
+    "connection",
+    "from_socket",
+    "is_connected",
+    "is_delivered",
+    "local_addr",
+    "peer_addr",
+    "poll_event",
+    "recv",
+    "recv_datagram",
+    "recv_datagram_into",
+    "recv_into",
+    "send",
+    "send_datagram",
+    "take_redirect",
+];
+/// What one lacks, and why.
+const LACKS: [(&str, &str, &str); 5] = [
+    ("sans-IO", "bind", "it has no socket"),
+    ("sans-IO", "from_socket", "it has no socket"),
+    ("sans-IO", "local_addr", "it has no socket"),
+    ("thread", "is_delivered", "only the thread knows: by `connection`"),
+    ("thread", "take_redirect", "only the thread knows: by `run`"),
+];
+
+/// Names of public functions in files of this project.
+fn verbs(files: &[&str]) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = BTreeSet::new();
+    for file in files {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        let is_trait = *file == "src/machine.rs"; // whose methods are public without the word
+        for line in text.lines().map(str::trim_start) {
+            let line = line.strip_prefix("pub ").or(is_trait.then_some(line));
+            let words = line.unwrap_or_default().trim_start_matches("const ").trim_start_matches("async ");
+            let Some(name) = words.strip_prefix("fn ") else { continue };
+            found.insert(name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap().to_owned());
+        }
+    }
+    found
+}
+
+fn lacking(siblings: &[(&str, &[&str])], expected: &[&str]) -> Vec<String> {
+    let mut lacking = Vec::new();
+    for (sibling, files) in siblings {
+        let verbs = verbs(files);
+        assert!(verbs.len() > 10, "{sibling}: {verbs:?}");
+        for verb in expected {
+            let is_excused = LACKS.iter().any(|(of, what, _)| of == sibling && what == verb);
+            match (verbs.contains(*verb), is_excused) {
+                (false, false) => lacking.push(format!("{sibling} lacks {verb}")),
+                (true, true) => lacking.push(format!("{sibling} has {verb}, and is excused")),
+                _ => {}
+            }
+        }
+    }
+    lacking
+}
+
+#[test]
+fn every_sibling_of_a_server_has_its_verbs_by_the_same_names() {
+    assert_eq!(lacking(&SERVERS, &OF_SERVERS), Vec::<String>::new());
+}
+
+#[test]
+fn every_sibling_of_a_client_has_its_verbs_by_the_same_names() {
+    assert_eq!(lacking(&CLIENTS, &OF_CLIENTS), Vec::<String>::new());
+}
+
+/// A new verb of one is a verb of all of them, or has a reason here.
+#[test]
+fn a_verb_that_two_siblings_have_is_a_verb_of_all() {
+    for (siblings, expected) in [(&SERVERS, &OF_SERVERS[..]), (&CLIENTS, &OF_CLIENTS[..])] {
+        let mut owners: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (sibling, files) in siblings.iter().filter(|(sibling, _)| *sibling != "sans-IO") {
+            verbs(files).into_iter().for_each(|verb| owners.entry(verb).or_default().push(*sibling));
+        }
+        for (verb, of) in owners.into_iter().filter(|(_, of)| of.len() == 2) {
+            let is_known =
+                expected.contains(&&*verb) || OF_SERVERS.contains(&&*verb) || OWN.contains(&&*verb);
+            assert!(is_known, "only {of:?} have {verb}");
+        }
+    }
+}
+
+/// Verbs that belong to two of them: sockets, one thread or several, waiting.
+const OWN: [&str; 9] =
+    ["bind_shards", "pass", "poll", "run", "socket_stats", "socket_traffic", "spawn", "stats", "shutdown"];
