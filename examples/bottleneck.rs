@@ -37,10 +37,10 @@ fn modes() -> [Mode; 5] {
     let cwnd = fast.ends[0].config;
     let cwnd = Mode::new("KCP, `nc` 0", Config { congestion: Congestion::Kcp, ..cwnd }, fast.ends[0].drive);
     let fast = Mode { name: "KCP, `nc` 1".to_owned(), ..fast };
-    let modern = Mode { name: "modern, `nc` 1".to_owned(), ..Mode::modern(Modern::default()) };
-    let cubic = modern.clone().with_congestion("modern, `Cubic`", Congestion::Cubic);
-    let copa = modern.clone().with_congestion("modern, `Copa`", Congestion::Copa);
-    [cwnd, fast, modern, cubic, copa].map(|mode| mode.with_window(1024))
+    let by_time = Mode { name: "by time, `nc` 1".to_owned(), ..Mode::modern(Modern::default()) };
+    let cubic = by_time.clone().with_congestion("by time, `Cubic`", Congestion::Cubic);
+    let copa = by_time.clone().with_congestion("by time, `Copa`", Congestion::Copa);
+    [cwnd, fast, by_time, cubic, copa].map(|mode| mode.with_window(1024))
 }
 
 fn row(link: &str, mode: &Mode, sharing: &Sharing) -> String {

@@ -82,11 +82,11 @@ fn bars() -> Vec<Bar> {
 fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {
     let run = |mode| Scenario::upstream(mode).run(1..=seeds);
     let score = Score::of(&[run(ours(UPSTREAM_REPAIRS))?], &[run(Mode::turbo())?]);
-    let here = [score.mean, score.p99, score.max];
+    let here = [score.mean, score.p99, score.mean_max];
     let (demanded, hoped) = ([0.85, 0.80, 0.85], [0.75, 0.60, 0.65]);
     let holds = is_at_most(&here, &demanded) && is_at_most(&[score.bytes], &[1.0]);
     println!(
-        "| test.cpp: mean / p99 / max | 1.00 | {} | {} | {UPSTREAM_REPAIRS} % | {} at {:.2} | {} |",
+        "| test.cpp: mean / p99 / mean max | 1.00 | {} | {} | {UPSTREAM_REPAIRS} % | {} at {:.2} | {} |",
         figures(&demanded),
         figures(&hoped),
         figures(&here),

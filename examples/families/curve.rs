@@ -1,8 +1,9 @@
 //! The picture of how latency and bytes grow with loss.
 
-use super::{bars::lossy, ours};
+use super::{bars::lossy, modes, ours};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
 use whitewater_sim::scenario::{Mode, Scenario, Workload};
 
@@ -19,7 +20,7 @@ pub(crate) fn draw(seeds: u64, path: &str) -> Result<(), Box<dyn Error>> {
     let modes = [Mode::fast(), Mode::turbo_flush(), ours(0), ours(30), ours(100)];
     let curves = modes.iter().map(|mode| curve(mode, seeds)).collect::<Result<Vec<_>, _>>()?;
     let mut svg = String::new();
-    fill(&mut svg, &curves).map_err(|error| format!("no picture: {error}"))?;
+    fill(&mut svg, seeds, &curves).map_err(|error| format!("no picture: {error}"))?;
     std::fs::write(path, svg)?;
     println!("picture: {path}");
     Ok(())
@@ -39,14 +40,24 @@ fn curve(mode: &Mode, seeds: u64) -> Result<Curve, Box<dyn Error>> {
     Ok(Curve { name: mode.name.clone(), mean, p99, bytes })
 }
 
-fn fill(svg: &mut String, curves: &[Curve]) -> Result<(), Box<dyn Error>> {
-    let root = SVGBackend::with_string(svg, (1200, 460)).into_drawing_area();
+fn fill(svg: &mut String, seeds: u64, curves: &[Curve]) -> Result<(), Box<dyn Error>> {
+    let root = SVGBackend::with_string(svg, (1200, 500)).into_drawing_area();
     root.fill(&WHITE)?;
-    let panels = root.split_evenly((1, 3));
+    let title = format!("{}; round trip 60 to 72 ms; {seeds} runs", modes::describe(&Workload::input60()));
+    let head = TextStyle::from(("sans-serif", 23)).pos(Pos::new(HPos::Center, VPos::Top));
+    root.draw(&Text::new(title, (600, 12), head))?;
+    let (_, below) = root.split_vertically(44);
+    let panels = below.split_evenly((1, 3));
     let [mean, p99, bytes] = panels.as_slice() else { return Err("no panels".into()) };
     panel(mean, "mean latency, ms", curves, |curve| &curve.mean, SeriesLabelPosition::UpperLeft)?;
-    panel(p99, "p99, ms", curves, |curve| &curve.p99, SeriesLabelPosition::UpperLeft)?;
-    panel(bytes, "both directions, kbit/s", curves, |curve| &curve.bytes, SeriesLabelPosition::LowerRight)?;
+    panel(p99, "p99 of the latency, ms", curves, |curve| &curve.p99, SeriesLabelPosition::UpperLeft)?;
+    panel(
+        bytes,
+        "sent in both directions, kbit/s",
+        curves,
+        |curve| &curve.bytes,
+        SeriesLabelPosition::LowerRight,
+    )?;
     root.present()?;
     Ok(())
 }
@@ -76,8 +87,8 @@ fn panel(
         .label_style(("sans-serif", 15))
         .axis_desc_style(("sans-serif", 16))
         .draw()?;
-    for (curve, color) in curves.iter().zip(COLORS) {
-        let style = color.stroke_width(2);
+    for curve in curves {
+        let style = modes::color(&curve.name).stroke_width(2);
         let line = chart.draw_series(LineSeries::new(points(curve).iter().copied(), style))?;
         line.label(&curve.name).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
     }
@@ -90,11 +101,3 @@ fn panel(
 /// Percent.
 const LOSSES: [f64; 9] = [0.0, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 25.0, MOST];
 const MOST: f64 = 30.0;
-// Told apart by most who are color-blind. Source: Okabe, Ito, "Color Universal Design", 2008.
-const COLORS: [RGBColor; 5] = [
-    RGBColor(0, 0, 0),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 114, 178),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-];

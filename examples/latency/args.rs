@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::modes::describe;
 use crate::relay::Link;
 use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
@@ -120,14 +121,14 @@ impl Args {
 
     /// What was measured, in a line.
     pub(crate) fn title(&self) -> String {
-        let Workload { name, traffic, .. } = self.workload;
+        let Workload { traffic, .. } = self.workload;
         let time = traffic.at(traffic.count).as_secs_f64();
         let how = match (self.real, self.seeds) {
             (true, _) => "over UDP".to_owned(),
-            (_, 1) => "seed 1".to_owned(),
-            (_, seeds) => format!("seeds 1 to {seeds}"),
+            (_, 1) => "1 run".to_owned(),
+            (_, seeds) => format!("{seeds} runs"),
         };
-        format!("{name}, {time:.0} s; each way {}; {how}", self.link_name)
+        format!("{} for {time:.0} s; each way {}; {how}", describe(&self.workload), self.link_name)
     }
 }
 
@@ -165,7 +166,7 @@ impl Flags {
     }
 
     fn events(&self, log: &str) -> Result<Events, String> {
-        let name = self.value("--modes").unwrap_or("modern");
+        let name = self.value("--modes").unwrap_or("by-time");
         if name.contains(',') {
             return Err("--events is of one mode".to_owned());
         }
@@ -178,9 +179,10 @@ impl Flags {
             Some("bulk") => bulk(),
             _ => self.workload(Some(EVENT_SECONDS))?,
         };
-        let title = format!("{}, {name}; each way {link_name}; seed {seed}", workload.name);
+        let mode = event_mode(name)?;
+        let title = format!("{}, {}; each way {link_name}", describe(&workload), mode.name);
         let plot = self.value("--plot").map(|_| self.plot(log, title)).transpose()?;
-        Ok(Events { workload, link, mode: event_mode(name)?, seed, log: log.into(), plot })
+        Ok(Events { workload, link, mode, seed, log: log.into(), plot })
     }
 }
 
@@ -280,7 +282,7 @@ fn mode(name: &str) -> Result<Mode, String> {
         "fast" => Mode::fast(),
         "turbo" => Mode::turbo(),
         "turbo+flush" => Mode::turbo_flush(),
-        "modern" => repairs(0),
+        "by-time" => repairs(0),
         "repairs10" => repairs(10),
         "repairs30" => repairs(30),
         "repairs100" => repairs(100),
@@ -289,7 +291,7 @@ fn mode(name: &str) -> Result<Mode, String> {
 }
 
 const RTT: Duration = Duration::from_millis(60);
-const MODES: &str = "normal,fast,turbo,turbo+flush,modern,repairs10,repairs30,repairs100";
+const MODES: &str = "normal,fast,turbo,turbo+flush,by-time,repairs10,repairs30,repairs100";
 const WORKLOADS: &str = "input60, tiny60, snap20, chunk32k, sparse1 or duplex";
 /// 660 kB at once.
 const fn bulk() -> Workload {
@@ -301,8 +303,8 @@ const fn bulk() -> Workload {
 fn event_mode(name: &str) -> Result<Mode, String> {
     let wide = || Mode::modern(Modern::default()).with_window(1024);
     Ok(match name {
-        "copa" => wide().with_congestion(name, Congestion::Copa),
-        "cubic" => wide().with_congestion(name, Congestion::Cubic),
+        "copa" => wide().with_congestion("by time with Copa", Congestion::Copa),
+        "cubic" => wide().with_congestion("by time with CUBIC", Congestion::Cubic),
         _ => mode(name).map_err(|error| format!("{error}, copa, cubic"))?,
     })
 }
@@ -335,7 +337,7 @@ How long messages take in each mode, and what that costs: a table, and a picture
   --rtt MS         round trip (60)
   --jitter MS      most of what is added each way at random (a tenth of the round trip)
   --link NAME      lan, wifi, mobile or congested, but for what the three above change
-  --modes A,B,..   normal, fast, turbo, turbo+flush, modern, repairs10, repairs30, repairs100 (all)
+  --modes A,B,..   normal, fast, turbo, turbo+flush, by-time, repairs10, repairs30, repairs100 (all)
   --seeds N        runs of each mode, 1 to 100 (10)
   --seconds N      how long messages are sent, 1 to 600 (that of the workload; 10 with --real)
   --out FILE       the picture (latency.svg)
@@ -345,7 +347,7 @@ How long messages take in each mode, and what that costs: a table, and a picture
 
 What a sender does, event by event (docs/EVENTS.md), and a picture of it:
 
-  --events FILE    one run of one mode (modern), 3 s; its log goes to FILE, as lines of JSON;
+  --events FILE    one run of one mode (by-time), 3 s; its log goes to FILE, as lines of JSON;
                    the workload may be bulk then (660 kB at once), the mode copa or cubic
   --seed N         which run (1)
   --plot           draw it as well: segments, round trips, windows, queues

@@ -68,16 +68,19 @@ fn the_default_is_input_over_a_lossy_path_in_all_modes() {
     assert_eq!(args.modes.len(), MODES.split(',').count());
     assert_eq!(args.link.loss, Loss::Random(0.1));
     assert_eq!([args.link.delay, args.link.jitter].map(|time| time.as_millis()), [30, 6]);
-    assert_eq!(args.title(), "input60, 60 s; each way 10 % lost, 30 to 36 ms; seeds 1 to 10");
+    assert_eq!(
+        args.title(),
+        "60 messages of 100 bytes per second for 60 s; each way 10 % lost, 30 to 36 ms; 10 runs"
+    );
 }
 
 #[test]
 fn a_log_is_of_three_seconds_and_its_picture_beside_it() {
     let Ok(Command::Events(events)) = parse("--events x/run.jsonl --plot --seed 5") else { panic!("no run") };
-    assert_eq!((events.workload.traffic.count, events.seed, events.mode.name.as_str()), (180, 5, "modern"));
+    assert_eq!((events.workload.traffic.count, events.seed, events.mode.name.as_str()), (180, 5, "by time"));
     let plot = events.plot.unwrap();
     assert_eq!((plot.log.to_str(), plot.out.to_str()), (Some("x/run.jsonl"), Some("x/run.svg")));
-    assert_eq!(plot.title, "input60, modern; each way 10 % lost, 30 to 36 ms; seed 5");
+    assert_eq!(plot.title, "60 messages of 100 bytes per second, by time; each way 10 % lost, 30 to 36 ms");
     let Ok(Command::Events(events)) = parse("--events run --modes copa --workload bulk") else {
         panic!("no run")
     };
@@ -93,12 +96,12 @@ fn a_log_is_of_three_seconds_and_its_picture_beside_it() {
 
 #[test]
 fn flags_change_what_they_name() {
-    let wifi = args("--link wifi --loss 5 --seconds 6 --workload duplex --modes modern,fast --out=x.svg");
+    let wifi = args("--link wifi --loss 5 --seconds 6 --workload duplex --modes by-time,fast --out=x.svg");
     assert_eq!(wifi.link, LinkConfig { loss: Loss::Random(0.05), ..LinkConfig::wifi() });
     assert_eq!((wifi.workload.traffic.count, wifi.workload.wanted), (360, 360));
     assert!(matches!(wifi.workload.answer, Answer::Traffic(Traffic { count: 120, .. })));
     let names: Vec<_> = wifi.modes.iter().map(|mode| mode.name.as_str()).collect();
-    assert_eq!((names.as_slice(), wifi.out.to_str()), (["modern", "fast"].as_slice(), Some("x.svg")));
+    assert_eq!((names.as_slice(), wifi.out.to_str()), (["by time", "fast"].as_slice(), Some("x.svg")));
     let real = args("--real --rtt 20 --jitter 0");
     assert_eq!((real.relay.delay, real.relay.jitter), (Duration::from_millis(10), Duration::ZERO));
     assert!(real.real && real.workload.traffic.count < 601);

@@ -6,6 +6,7 @@
 
 mod args;
 mod events;
+mod modes;
 mod panels;
 mod picture;
 mod progress;

@@ -125,7 +125,7 @@ fn steps(points: &[(f64, f64)], end: f64) -> impl Iterator<Item = (f64, f64)> + 
 fn sequence(area: &Area<'_>, trace: &Trace) -> Result<(), Box<dyn Error>> {
     let (area, right) = area.split_horizontally(CHART);
     let most = trace.sends.iter().map(|(_, sn, n)| sn + n).fold(0.0, f64::max);
-    let mut chart = chart(&area, trace, most, "segment", "")?;
+    let mut chart = chart(&area, trace, most, "segment number", "")?;
     // A mark has some height however many segments there are.
     let least = most / f64::from(TALL) * 3.0;
     let bar = |&(at, sn, n): &(f64, f64, f64)| {
@@ -139,7 +139,7 @@ fn sequence(area: &Area<'_>, trace: &Trace) -> Result<(), Box<dyn Error>> {
         if of_cause.is_empty() {
             continue;
         }
-        entries.push(Entry::new(Shape::Triangle, color, format!("again: {cause} ({})", of_cause.len())));
+        entries.push(Entry::new(Shape::Triangle, color, format!("resent: {cause} ({})", of_cause.len())));
         let mark = |&(at, sn, _): &(f64, f64, usize)| TriangleMarker::new((at, sn), MARK, color.filled());
         chart.draw_series(of_cause.into_iter().map(mark))?;
     }
@@ -185,8 +185,8 @@ fn queue(area: &Area<'_>, trace: &Trace) -> Result<(), Box<dyn Error>> {
     };
     let lines = [
         (points(|[waiting, ..]| *waiting), ACKED, "waiting to be sent"),
-        (points(|[_, _, unread, _]| *unread), READ, "come and not read"),
-        (points(|[.., parked]| *parked), TIMEOUT, "come out of turn"),
+        (points(|[_, _, unread, _]| *unread), READ, "received, not read"),
+        (points(|[.., parked]| *parked), TIMEOUT, "received out of order"),
     ];
     let most = lines.iter().flat_map(|(points, ..)| points).map(|(_, value)| *value).fold(0.0, f64::max);
     let mut chart = chart(&area, trace, most, "queue, segments", "time, s")?;
@@ -239,9 +239,11 @@ mod tests {
 
     #[test]
     fn the_four_panels_have_as_many_marks_as_segments_were_sent_again() {
-        for mode in ["modern", "turbo", "repairs30"] {
+        for mode in ["by-time", "turbo", "repairs30"] {
             let (trace, svg) = drawn(&format!("--events x --plot --modes {mode} --seed 4"));
-            for panel in ["segment", "round trip, ms", "window, segments", "queue, segments", "time, s"] {
+            for panel in
+                ["segment number", "round trip, ms", "window, segments", "queue, segments", "time, s"]
+            {
                 assert!(svg.lines().any(|line| line == panel), "{mode}: no {panel}");
             }
             let used = (0..CAUSES.len()).filter(|cause| trace.resends.iter().any(|(.., why)| why == cause));

@@ -1,6 +1,7 @@
 //! The picture: how many messages take longer than x, and what that costs beside it.
 
 use crate::Outcome;
+use crate::modes;
 use crate::table::bytes_of_fast;
 use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
 use plotters::coord::{Shift, types::RangedCoordf64};
@@ -50,14 +51,14 @@ fn curves(area: &Area<'_>, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
         .light_line_style(BLACK.mix(0.05))
         .bold_line_style(BLACK.mix(0.15))
         .x_desc("latency, ms")
-        .y_desc("messages that take longer")
+        .y_desc("share of messages that take longer")
         .x_label_formatter(&|ms| ms.to_string())
         .y_label_formatter(&|percent| format!("{percent} %"))
         .label_style(("sans-serif", 16))
         .axis_desc_style(("sans-serif", 18))
         .draw()?;
-    for ((name, line), color) in lines.into_iter().zip(COLORS.iter().cycle()) {
-        let style = color.stroke_width(2);
+    for (name, line) in lines {
+        let style = modes::color(name).stroke_width(2);
         let drawn = chart.draw_series(LineSeries::new(line, style))?.label(name);
         drawn.legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
     }
@@ -87,15 +88,19 @@ fn bars(area: &Area<'_>, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
         .x_labels(4)
         .light_line_style(TRANSPARENT)
         .bold_line_style(BLACK.mix(0.15))
-        .x_desc(if bytes_of_fast(outcomes).is_some() { "kB (times those of fast)" } else { "kB" })
+        .x_desc(if bytes_of_fast(outcomes).is_some() {
+            "kB, both directions (times fast)"
+        } else {
+            "kB, both directions"
+        })
         .x_label_formatter(&|kb| format!("{kb:.0}"))
         .label_style(("sans-serif", 16))
         .axis_desc_style(("sans-serif", 18))
         .draw()?;
     let fast = bytes_of_fast(outcomes);
-    for (row, ((name, report), color)) in (0u32..).zip(outcomes.iter().zip(COLORS.iter().cycle())) {
+    for (row, (name, report)) in (0u32..).zip(outcomes) {
         let (kb, top) = (report.bytes() as f64 / 1e3, f64::from(row));
-        let bar = Rectangle::new([(0.0, top + 0.42), (kb, top + 0.88)], color.mix(0.8).filled());
+        let bar = Rectangle::new([(0.0, top + 0.42), (kb, top + 0.88)], modes::color(name).mix(0.8).filled());
         let ratio = fast.map_or_else(String::new, |fast| format!(" ({:.2})", kb * 1e3 / fast));
         let style = TextStyle::from(("sans-serif", 16)).pos(Pos::new(HPos::Left, VPos::Bottom));
         let text = Text::new(format!("{name}: {kb:.0} kB{ratio}"), (most * 0.01, top + 0.38), style);
@@ -145,18 +150,6 @@ const CURVES: u32 = 880;
 const LEAST_PERCENT: f64 = 0.1;
 /// Points of a curve.
 const STEPS: u32 = 240;
-/// One a mode; told apart by most who are color-blind. Source: Okabe, Ito, "Color Universal Design",
-/// 2008, with its yellow replaced by a brown that shows on white.
-const COLORS: [RGBColor; 8] = [
-    RGBColor(0, 0, 0),
-    RGBColor(230, 159, 0),
-    RGBColor(204, 121, 167),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 114, 178),
-    RGBColor(86, 180, 233),
-    RGBColor(0, 158, 115),
-    RGBColor(140, 86, 40),
-];
 
 #[cfg(test)]
 mod tests {

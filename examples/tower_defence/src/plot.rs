@@ -1,4 +1,4 @@
-//! The picture of a game without a screen: four panels over the same time.
+//! The picture of a game without a screen: panels over the same time.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -17,10 +17,18 @@ const FONT: &str = "sans-serif";
 pub(crate) fn draw(path: &Path, samples: &Samples) -> Drawn {
     let root = SVGBackend::new(path, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
-    let titled = root.titled(&samples.title, (FONT, 20))?;
-    let [error, snapshots, effect, traffic] = &titled.split_evenly((4, 1))[..] else { return Ok(()) };
+    // A panel of nothing but zeros would look empty.
+    let has_errors = samples.errors.iter().any(|(_, error)| *error > 0.0);
+    let title =
+        if has_errors { samples.title.clone() } else { format!("{}; no prediction error", samples.title) };
+    let titled = root.titled(&title, (FONT, 20))?;
     let end = end(samples);
-    errors(error, samples, end)?;
+    let panels = titled.split_evenly((if has_errors { 4 } else { 3 }, 1));
+    let (first, rest) = panels.split_at(usize::from(has_errors));
+    let [snapshots, effect, traffic] = rest else { return Ok(()) };
+    for area in first {
+        errors(area, samples, end)?;
+    }
     bytes(snapshots, samples, end)?;
     effects(effect, samples, end)?;
     bandwidth(traffic, samples, end)?;
@@ -38,7 +46,8 @@ fn errors(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
             None => points.push((at, error)),
         }
     }
-    let mut chart = chart(area, "prediction error, cells: the largest of all runners", end, most(&points))?;
+    let mut chart =
+        chart(area, "prediction error, cells: the largest of all runners", "", end, most(&points))?;
     chart.draw_series(points.iter().map(|point| Circle::new(*point, 1, RED.filled())))?;
     Ok(())
 }
@@ -50,7 +59,7 @@ fn bytes(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
         means(points)
     };
     let (sent, full) = (mean(&|one| one.bytes), mean(&|one| one.full));
-    let mut chart = chart(area, "bytes of a snapshot: as sent (blue), in full (grey)", end, most(&full))?;
+    let mut chart = chart(area, "bytes of a snapshot: as sent (blue), in full (grey)", "", end, most(&full))?;
     chart.draw_series(LineSeries::new(full, &BLACK.mix(0.4)))?;
     chart.draw_series(LineSeries::new(sent, &BLUE))?;
     Ok(())
@@ -68,7 +77,7 @@ fn effects(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
     };
     let (half, most_of_them) = (of(50), of(99));
     let caption = "from an input to its effect, ms: p50 (green), p99 (grey) of each second";
-    let mut chart = chart(area, caption, end, most(&most_of_them))?;
+    let mut chart = chart(area, caption, "", end, most(&most_of_them))?;
     chart.draw_series(LineSeries::new(most_of_them, &BLACK.mix(0.4)))?;
     chart.draw_series(LineSeries::new(half, &GREEN))?;
     Ok(())
@@ -78,7 +87,7 @@ fn bandwidth(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
     let up: Vec<_> = samples.traffic.iter().map(|one| (one.at.as_secs_f64(), one.up / 1e3)).collect();
     let down: Vec<_> = samples.traffic.iter().map(|one| (one.at.as_secs_f64(), one.down / 1e3)).collect();
     let caption = "kB/s of a client: up (blue), down (red)";
-    let mut chart = chart(area, caption, end, most(&up).max(most(&down)))?;
+    let mut chart = chart(area, caption, "time, s", end, most(&up).max(most(&down)))?;
     chart.draw_series(LineSeries::new(up, &BLUE))?;
     chart.draw_series(LineSeries::new(down, &RED))?;
     Ok(())
@@ -93,16 +102,24 @@ type Chart<'a, 'b> = ChartContext<
 fn chart<'a, 'b>(
     area: &'a Area<'b>,
     caption: &str,
+    time: &str,
     end: f64,
     most: f64,
 ) -> Result<Chart<'a, 'b>, Box<dyn Error>> {
     let mut chart = ChartBuilder::on(area)
         .caption(caption, (FONT, 14))
         .margin(6)
-        .x_label_area_size(22)
+        .margin_right(20)
+        .x_label_area_size(if time.is_empty() { 22 } else { 36 })
         .y_label_area_size(44)
         .build_cartesian_2d(0.0..end, 0.0..most * 1.1)?;
-    chart.configure_mesh().light_line_style(WHITE).label_style((FONT, 11)).draw()?;
+    chart
+        .configure_mesh()
+        .light_line_style(WHITE)
+        .label_style((FONT, 11))
+        .x_desc(time)
+        .axis_desc_style((FONT, 13))
+        .draw()?;
     Ok(chart)
 }
 

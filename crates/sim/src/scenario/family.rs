@@ -191,7 +191,7 @@ pub struct Score {
     /// Ratio of the 99th percentiles.
     pub p99: f64,
     /// Ratio of the longest latencies, each the mean over the seeds.
-    pub max: f64,
+    pub mean_max: f64,
     /// Ratio of the bytes on the wire.
     pub bytes: f64,
 }
@@ -211,7 +211,7 @@ impl Score {
             mean: ratio(|latency| latency.mean),
             p95: ratio(|latency| latency.p95),
             p99: ratio(|latency| latency.p99),
-            max: ratio(|latency| latency.max),
+            mean_max: ratio(|latency| latency.mean_max),
             bytes: geometric_mean(bytes),
         }
     }

@@ -94,14 +94,14 @@ impl Mode {
     /// [`Mode::turbo`] with a flush after each message sent and each datagram received.
     #[must_use]
     pub fn turbo_flush() -> Self {
-        Self::new("turbo+flush", turbo(), Drive::BEAT.flushing())
+        Self::new("turbo + flush", turbo(), Drive::BEAT.flushing())
     }
 
     /// [`Recovery::Modern`] with these parts, at both ends.
     #[must_use]
     pub fn modern(parts: Modern) -> Self {
         let name =
-            if parts.repairs > 0 { format!("repairs {} %", parts.repairs) } else { "modern".to_owned() };
+            if parts.repairs > 0 { format!("repairs {} %", parts.repairs) } else { "by time".to_owned() };
         Self::new(name, Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
     }
 
