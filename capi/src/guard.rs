@@ -1,11 +1,11 @@
-//! Where panics end.
+//! Stops panics at the border to C.
 
 use crate::error::{WW_MISUSE, WW_PANIC};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What is behind a pointer that was handed out.
+/// An object behind a pointer that C holds.
 pub(crate) trait Object {
-    /// Whether there was a panic in it: nobody looks at it then.
+    /// Whether it panicked: it is not used any more then.
     fn broken(&mut self) -> &mut bool;
 
     fn call(&mut self, f: impl FnOnce(&mut Self) -> i32) -> i32 {
@@ -20,31 +20,31 @@ pub(crate) trait Object {
     }
 }
 
-/// Calls `f` with what `object` points to.
+/// Calls `f` with the object.
 ///
 /// # Safety
 ///
-/// `object` is null, or points to a value that nobody else uses meanwhile.
+/// `object` is null, or points to a value that nobody else uses in the meantime.
 pub(crate) unsafe fn call<T: Object>(object: *mut T, f: impl FnOnce(&mut T) -> i32) -> i32 {
     // SAFETY: as the caller says.
     unsafe { object.as_mut() }.map_or(WW_MISUSE, |object| object.call(f))
 }
 
-/// `len` bytes from `data`, or nothing where there cannot be so many.
+/// `len` bytes from `data`. `None`: there cannot be so many.
 ///
 /// # Safety
 ///
-/// `data` is null, or points to `len` bytes that nobody changes for `'a`.
+/// `data` is null, or points to `len` bytes that nobody changes during `'a`.
 pub(crate) unsafe fn bytes<'a>(data: *const u8, len: usize) -> Option<&'a [u8]> {
     // SAFETY: as the caller says.
     unsafe { array(data, len) }
 }
 
-/// `count` values from `data`, or nothing where there cannot be so many.
+/// `count` values from `data`. `None`: there cannot be so many.
 ///
 /// # Safety
 ///
-/// `data` is null, or points to `count` values that nobody changes for `'a`.
+/// `data` is null, or points to `count` values that nobody changes during `'a`.
 pub(crate) unsafe fn array<'a, T>(data: *const T, count: usize) -> Option<&'a [T]> {
     let bytes = count.checked_mul(size_of::<T>()).and_then(|bytes| isize::try_from(bytes).ok());
     match (data.is_null(), count) {
@@ -55,11 +55,11 @@ pub(crate) unsafe fn array<'a, T>(data: *const T, count: usize) -> Option<&'a [T
     }
 }
 
-/// The same to be written to.
+/// Like [`bytes`], but writable.
 ///
 /// # Safety
 ///
-/// `data` is null, or points to `len` bytes that nobody else uses for `'a`.
+/// `data` is null, or points to `len` bytes that nobody else uses during `'a`.
 pub(crate) unsafe fn bytes_mut<'a>(data: *mut u8, len: usize) -> Option<&'a mut [u8]> {
     match (data.is_null(), len) {
         (_, 0) => Some(&mut []),
@@ -84,7 +84,7 @@ pub(crate) unsafe fn call_with<T: Object>(
     unsafe { bytes(data, len).map_or(WW_MISUSE, |data| call(object, |object| f(object, data))) }
 }
 
-/// [`call`] with `size` bytes at `data`, to be written to.
+/// [`call`] with `size` writable bytes at `data`.
 ///
 /// # Safety
 ///
@@ -99,11 +99,11 @@ pub(crate) unsafe fn call_mut<T: Object>(
     unsafe { bytes_mut(data, size).map_or(WW_MISUSE, |data| call(object, |object| f(object, data))) }
 }
 
-/// Takes an object back.
+/// Frees an object.
 ///
 /// # Safety
 ///
-/// `object` is null, or was handed out as a box and not taken back.
+/// `object` is null, or was given to C as a box and not freed.
 pub(crate) unsafe fn take_back<T>(object: *mut T) {
     if !object.is_null() {
         // SAFETY: as the caller says.

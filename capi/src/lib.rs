@@ -1,11 +1,12 @@
-//! whitewater for programs in C, and all languages that can call C.
+//! whitewater for C, and for all languages that can call C.
 //!
-//! `ikcp` has the functions of ikcp.h under their names, with ikcp.c's decisions, so that a program that was written for it is linked with this
-//! instead. `session` has what is beyond them under the prefix `ww_`: clients and servers with their sockets.
+//! `ikcp` has the functions of ikcp.h under their names and decides as ikcp.c does, so a program written for ikcp.c can
+//! be linked with this instead. `session` adds clients and servers with their sockets, under the prefix `ww_`.
 //!
-//! A pointer is null, or it is what its type says: one that was handed out here and not freed yet, used by one thread at a time; as many bytes as
-//! the length beside it says; a text that ends with a zero. Nobody can check more than the first. Whatever else is wrong is an answer, see [`error`]. A panic ends where it would cross into C: the object answers `WW_PANIC` from then
-//! on, and does nothing.
+//! A pointer must be null or valid for its type: an object that was created here and not freed, used by one thread at a
+//! time; as many bytes as the length beside it says; or a text that ends with a zero byte. Only null can be checked.
+//! Any other mistake is reported by an error code; see [`error`]. A panic never crosses into C: the object then returns
+//! `WW_PANIC` from every call and does nothing.
 
 pub mod error;
 mod guard;

@@ -1,8 +1,8 @@
-//! include/whitewater.h is what cbindgen makes of the sources.
+//! include/whitewater.h is what cbindgen generates from the sources.
 
 use std::path::Path;
 
-/// With `UPDATE_HEADER=1` it is written anew.
+/// With `UPDATE_HEADER=1`, writes the header anew.
 #[test]
 fn the_header_says_what_the_sources_say() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

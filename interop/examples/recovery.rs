@@ -1,4 +1,4 @@
-//! What recovery costs towards KCPs that acknowledge in their own way:
+//! The cost of recovery with KCPs that acknowledge in their own ways:
 //!
 //! ```text
 //! cargo run --release -p interop --example recovery [beat] [bulk] [congestion]
@@ -50,7 +50,7 @@ fn beats() {
     }
 }
 
-/// Bursts that overrun a receiver show as segments beyond those of the load.
+/// Bursts that overrun a receiver show up as more segments than the load has.
 fn bulk() {
     if !kcp_go::is_there() {
         return;
@@ -87,7 +87,7 @@ fn bulk() {
     }
 }
 
-/// The median, the least and the most.
+/// The median, minimum and maximum.
 fn spread(values: impl Iterator<Item = f64>) -> String {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -134,7 +134,7 @@ fn congestion() {
     });
 }
 
-/// A listener of `tokio_kcp` that reads so many bytes of one session and answers with one byte.
+/// A listener of `tokio_kcp` that reads this many bytes from one session and answers with one byte.
 struct TokioKcp {
     address: SocketAddr,
     _runtime: Runtime,

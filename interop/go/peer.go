@@ -1,10 +1,10 @@
-// A peer of kcp-go in bare KCP: no cipher, no parity, and the buffers of sockets as kcp-go leaves them.
+// A bare KCP peer with kcp-go: no cipher, no parity, and kcp-go's default socket buffers.
 //
 //	peer receive -bytes N    takes one session, reads N bytes, answers with one byte
 //	peer send -to ADDRESS    sends -count messages of -size bytes, and waits for that byte
 //	peer echo                sends back to each session what comes from it
 //
-// Each prints a line of what has happened and one of what kcp-go has counted, as kcptun does on SIGUSR1.
+// Each prints a line with what happened and a line with kcp-go's counters, as kcptun does on SIGUSR1.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	kcp "github.com/xtaci/kcp-go"
 )
 
-// What SetNoDelay, SetWindowSize, SetMtu and SetACKNoDelay are told.
+// The arguments of SetNoDelay, SetWindowSize, SetMtu and SetACKNoDelay.
 type knobs struct {
 	nodelay, interval, resend, nc, window, mtu int
 	ackNoDelay                                 bool
@@ -58,7 +58,7 @@ func main() {
 	case "receive":
 		session := accept(listen(), &k)
 		receive(session, *bytes)
-		// What it has answered may have to be sent again, until somebody ends this program.
+		// The answer may have to be resent, until somebody ends this program.
 		session.Read(make([]byte, 1))
 	case "send":
 		session, err := kcp.DialWithOptions(*to, nil, 0, 0)

@@ -1,4 +1,4 @@
-//! Resends towards a kcp-go that acknowledges on its beat, over a path without losses: all of them are needless.
+//! Resends to a kcp-go that acknowledges at intervals, over a lossless path: all of them are needless.
 
 use crate::exchange::CONV;
 use crate::kcp_go::{self, Knobs, Receiver};
@@ -10,17 +10,17 @@ use std::time::Duration;
 use whitewater::kcp::{Config, Recovery};
 use whitewater_sim::LinkConfig;
 
-/// Intervals of the receiver, ms. The last is kcp-go's default.
+/// Flush intervals of the receiver, ms. The last is kcp-go's default.
 pub const BEATS: [u16; 3] = [10, 40, 100];
 /// 60 Hz, 100 bytes.
 pub const LOAD: Load = Load { size: 100, count: 700, hz: 60 };
 
-/// Who sends.
+/// Which program sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sender {
     /// `kcp::Socket`.
     Ours(Config),
-    /// kcp-go, with the knobs of this config.
+    /// kcp-go, with the settings of this config.
     KcpGo(Config),
 }
 
@@ -42,11 +42,11 @@ impl Sender {
         ]
     }
 
-    /// Sends [`LOAD`] to kcp-go, 10 ms each way. Returns the number of resends that the relay saw.
+    /// Sends [`LOAD`] to kcp-go, with 10 ms in each direction. Returns the number of resends that the relay saw.
     ///
     /// # Panics
     ///
-    /// When that takes too long.
+    /// If that takes too long.
     #[must_use]
     pub fn resends(&self, beat: u16) -> usize {
         let knobs = Knobs { interval: beat, ..Knobs::of(&turbo()) };
@@ -61,11 +61,11 @@ impl Sender {
     }
 }
 
-/// [`Sender::resends`] of each sender at each beat. All of them run at once.
+/// [`Sender::resends`] of each sender at each interval. Runs all of them at once.
 ///
 /// # Panics
 ///
-/// When one of them does.
+/// If one of them panics.
 #[must_use]
 pub fn resends(senders: &[Sender]) -> Vec<[usize; BEATS.len()]> {
     thread::scope(|scope| {
@@ -76,7 +76,7 @@ pub fn resends(senders: &[Sender]) -> Vec<[usize; BEATS.len()]> {
     })
 }
 
-/// ikcp.c's (1, 10, 2, 1).
+/// The settings (1, 10, 2, 1) of ikcp.c.
 fn turbo() -> Config {
     Config::classic().nodelay(1, 10, 2, true)
 }

@@ -1,4 +1,4 @@
-//! Many cases at a time, and the table of them.
+//! Runs many cases at a time, and prints a table of them.
 
 use std::fmt::{Debug, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Runs all of them, as many at a time as is worth it: they wait for a network most of the time. Prints a line each, and panics in the end
-/// if one of them has.
+/// Runs all cases, several at a time: they mostly wait for a network. Prints a line for each.
 ///
 /// # Panics
 ///
-/// If one of them has.
+/// If one of the cases panicked; only after all have run.
 pub fn run<C, R>(cases: &[C], run: impl Fn(&C) -> R + Sync)
 where
     C: Debug + Sync,

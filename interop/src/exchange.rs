@@ -1,4 +1,4 @@
-//! One conversation with another KCP: messages there, their echoes back, and what it has cost our end.
+//! One conversation with another KCP: we send messages, they echo them, and we measure the cost at our end.
 
 use crate::messages::{is_intact, messages};
 use crate::ours::{self, Echo};
@@ -6,31 +6,31 @@ use crate::relay::{Relay, network};
 use std::net::SocketAddr;
 use whitewater::kcp::{self, Config, Modern, Recovery, Stats};
 
-/// Of either end, segments: the buffer of a socket has room for as many.
+/// Windows of both ends, segments: a socket's buffer has room for this many.
 pub const WINDOW: u16 = 48;
-/// What either end can hold of the other's, segments: more than fragments of the longest message.
+/// What each end can hold of the other's data, segments: more than the fragments of the longest message.
 pub const RECEIVE_WINDOW: u16 = 256;
-/// Larger than an `i32`, and none of its bytes like another.
+/// Larger than `i32::MAX`, and with four different bytes.
 pub const CONV: u32 = 0xfeed_beac;
 const MESSAGES: usize = 300;
 const SEED: u64 = 8;
 
-/// How our end finds losses.
+/// How our end detects losses.
 #[derive(Clone, Copy, Debug)]
 pub enum By {
-    /// As ikcp.c.
+    /// As ikcp.c does.
     Classic,
-    /// By time.
+    /// By timing.
     Time,
-    /// By time, with copies ahead of losses.
+    /// By timing, with copies sent ahead of losses.
     TimeAndCopies,
 }
 
 impl By {
-    /// All there are.
+    /// All of them.
     pub const ALL: [Self; 3] = [Self::Classic, Self::Time, Self::TimeAndCopies];
 
-    /// The same config, that finds losses so.
+    /// The same config with this kind of recovery.
     #[must_use]
     pub fn with(self, config: Config) -> Config {
         match self {
@@ -44,19 +44,19 @@ impl By {
     }
 }
 
-/// What both ends, and the network between them, are.
+/// The settings of both ends, and of the network between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Ours.
+    /// The recovery of our end.
     pub by: By,
-    /// Of both ends; else messages.
+    /// Whether both ends carry a stream instead of messages.
     pub stream: bool,
-    /// Share of datagrams that get lost each way.
+    /// Share of datagrams lost in each direction.
     pub loss: f64,
 }
 
 impl Case {
-    /// All of them, with and without `stream`, if theirs has that.
+    /// All cases; `streams`: with and without `stream`, if the other end supports that.
     #[must_use]
     pub fn all(streams: &[bool]) -> Vec<Self> {
         let mut all = Vec::new();
@@ -68,7 +68,7 @@ impl Case {
         all
     }
 
-    /// Of our end.
+    /// The config of our end.
     #[must_use]
     pub fn config(&self) -> Config {
         self.by.with(Config {
@@ -80,7 +80,7 @@ impl Case {
         })
     }
 
-    /// The network before this server.
+    /// A relay in front of this server.
     #[must_use]
     pub fn relay(&self, server: SocketAddr) -> Relay {
         Relay::start(server, &network(self.loss), SEED)
@@ -90,7 +90,7 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// When not all comes back as it was, or it costs too much.
+    /// If the echo differs from what was sent, or costs too much.
     #[must_use]
     pub fn we_ask(&self, server: SocketAddr) -> String {
         let (relay, sent) = (self.relay(server), messages(MESSAGES));
@@ -99,11 +99,11 @@ impl Case {
         self.price(&stats)
     }
 
-    /// Their client asks our listener, by `ask`, which returns what came back.
+    /// Their client asks our listener through `ask`, which returns the echo.
     ///
     /// # Panics
     ///
-    /// When not all comes back as it was, or it costs too much.
+    /// If the echo differs from what was sent, or costs too much.
     #[must_use]
     pub fn they_ask(&self, ask: impl FnOnce(SocketAddr, &[Vec<u8>]) -> Vec<Vec<u8>>) -> String {
         let limits = kcp::PeersConfig { kcp: self.config(), ..kcp::PeersConfig::open() };
@@ -120,11 +120,11 @@ impl Case {
         self.price(&counted.peers[0])
     }
 
-    /// What it has cost our end. A machine that is busy is slow to answer, which costs resends: bounds are wide.
+    /// The cost at our end. A busy machine answers slowly, which causes resends, so the bounds are wide.
     ///
     /// # Panics
     ///
-    /// Outside them, or when something of theirs was refused.
+    /// If the cost is out of bounds, or something of theirs was refused.
     #[must_use]
     pub fn price(&self, stats: &Stats) -> String {
         let (resends, segments) = (stats.resends_fast + stats.resends_timeout, stats.snd_una.0);

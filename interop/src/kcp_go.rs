@@ -1,4 +1,4 @@
-//! kcp-go itself, by go/peer.go. It is built where Go and kcp-go are installed.
+//! kcp-go itself, through go/peer.go, which is built if Go and kcp-go are installed.
 
 use crate::messages::Load;
 use crate::program::{Program, counted, find};
@@ -11,14 +11,14 @@ use std::process::Command;
 use std::sync::OnceLock;
 use whitewater::kcp::{Config, Congestion};
 
-/// Settings of its sessions.
+/// The settings of its sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct Knobs {
-    /// Whether the least timeout is 30 ms instead of 100.
+    /// Whether the smallest timeout is 30 ms instead of 100.
     pub nodelay: bool,
-    /// The beat, ms.
+    /// The flush interval, ms.
     pub interval: u16,
-    /// Later acknowledgements that make a fast resend.
+    /// Number of later acknowledgements that trigger a fast resend.
     pub resend: u16,
     /// No congestion window.
     pub nc: bool,
@@ -29,7 +29,7 @@ pub struct Knobs {
 }
 
 impl Knobs {
-    /// The settings of this config that kcp-go has as well.
+    /// The settings of this config that kcp-go also has.
     #[must_use]
     pub const fn of(config: &Config) -> Self {
         let Config { nodelay, interval, fast_resend: resend, congestion, snd_wnd: window, mtu, .. } = *config;
@@ -59,7 +59,7 @@ impl Knobs {
 #[derive(Debug)]
 pub struct Receiver {
     program: Program,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
@@ -68,7 +68,7 @@ impl Receiver {
     ///
     /// # Panics
     ///
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn start(knobs: Knobs, load: &Load) -> Self {
         let mut program =
@@ -81,7 +81,7 @@ impl Receiver {
     ///
     /// # Panics
     ///
-    /// When that takes too long.
+    /// If that takes too long.
     #[must_use]
     pub fn seconds(&mut self) -> f64 {
         let said = self.program.says("received all in ").expect("it runs");
@@ -89,11 +89,11 @@ impl Receiver {
     }
 }
 
-/// Sends a load from kcp-go and waits for the byte. Returns kcp-go's counters by their names.
+/// Sends a load from kcp-go and waits for the answer. Returns kcp-go's counters by name.
 ///
 /// # Panics
 ///
-/// When that takes too long.
+/// If that takes too long.
 #[must_use]
 pub fn send(to: SocketAddr, knobs: Knobs, load: &Load) -> HashMap<String, u64> {
     let mut command = knobs.command("send");
@@ -110,7 +110,7 @@ pub fn send(to: SocketAddr, knobs: Knobs, load: &Load) -> HashMap<String, u64> {
 ///
 /// # Panics
 ///
-/// When it does not start.
+/// If it does not start.
 #[must_use]
 pub fn echo(knobs: Knobs) -> (Program, SocketAddr) {
     let mut program = Program::start(&mut knobs.command("echo"));
@@ -123,11 +123,11 @@ fn listening(program: &mut Program) -> SocketAddr {
     ([127, 0, 0, 1], port).into()
 }
 
-/// Whether Go and kcp-go are installed. Says so if not.
+/// Whether Go and kcp-go are installed. Reports it if not.
 ///
 /// # Panics
 ///
-/// When they are and the build fails.
+/// If they are installed but the build fails.
 #[must_use]
 pub fn is_there() -> bool {
     let is_there = peer().is_some();
@@ -137,7 +137,7 @@ pub fn is_there() -> bool {
     is_there
 }
 
-/// The program, built by the first call.
+/// The program. The first call builds it.
 fn peer() -> Option<&'static Path> {
     static PEER: OnceLock<Option<PathBuf>> = OnceLock::new();
     PEER.get_or_init(build).as_deref()
@@ -158,5 +158,5 @@ fn build() -> Option<PathBuf> {
     Some(program)
 }
 
-/// Where Debian's packages of Go put their sources.
+/// Where Debian's Go packages put their sources.
 const DEBIAN: &str = "/usr/share/gocode";

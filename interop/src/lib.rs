@@ -1,4 +1,5 @@
-//! What the tests share: a lossy network, our ends, the loops that other KCPs need, programs that end with their test, and a table of cases.
+//! Shared by the tests: a lossy network, our ends, the loops that other KCPs need, programs that end with their test,
+//! and a table of cases.
 
 pub mod beat;
 pub mod cases;
@@ -15,14 +16,14 @@ pub mod theirs;
 
 use std::time::Duration;
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine: a test that waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Says why a test is not run; fails where `WHITEWATER_NO_SKIP` is set.
+/// Reports why a test is skipped. Fails if `WHITEWATER_NO_SKIP` is set.
 ///
 /// # Panics
 ///
-/// There.
+/// If `WHITEWATER_NO_SKIP` is set.
 pub fn skip(missing: &str) {
     assert!(std::env::var_os("WHITEWATER_NO_SKIP").is_none(), "{missing}");
     println!("skipped: {missing}");

@@ -1,4 +1,4 @@
-//! Our ends: who asks, who sends, and who echoes.
+//! Our ends: one that asks, one that sends, one that echoes.
 
 use crate::PATIENCE;
 use crate::messages::{Load, total};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv, PeerEvent, Stats};
 use whitewater_kcp_go as kcp_go;
 
-/// Sends all messages and collects what comes back, until it is as many bytes.
+/// Sends all messages and collects the echo until it has as many bytes.
 ///
 /// # Panics
 ///
-/// When that takes too long.
+/// If that takes too long.
 #[must_use]
 pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>]) -> (Vec<Vec<u8>>, Stats) {
     let mut socket = kcp::Socket::connect(server, Conv(conv), config).unwrap();
@@ -45,7 +45,7 @@ pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>])
         }
         assert!(Instant::now() < deadline, "{left} of {bytes} bytes did not come back: {:?}", socket.stats());
     }
-    // It has come to theirs, but the word of that may be lost.
+    // They have the data, but the acknowledgement may be lost.
     let _ = socket.drain(Duration::from_secs(2));
     (back, socket.stats())
 }
@@ -54,7 +54,7 @@ pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>])
 ///
 /// # Panics
 ///
-/// When that takes too long.
+/// If that takes too long.
 #[must_use]
 pub fn send(server: SocketAddr, conv: u32, config: &Config, load: &Load) -> Stats {
     let mut socket = kcp::Socket::connect(server, Conv(conv), config).unwrap();
@@ -78,32 +78,32 @@ pub fn send(server: SocketAddr, conv: u32, config: &Config, load: &Load) -> Stat
     socket.stats()
 }
 
-/// A listener that sends back what it is sent, in a thread, until it is dropped.
+/// A listener that echoes everything, on a thread, until it is dropped.
 #[derive(Debug)]
 pub struct Echo {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Counted>>,
 }
 
-/// What a listener has counted.
+/// The counters of a listener.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Of all.
+    /// For all peers.
     pub all: kcp::PeersStats,
-    /// Of each peer that is not gone.
+    /// For each peer that is still there.
     pub peers: Vec<Stats>,
-    /// Of what is around KCP.
+    /// For the envelope around KCP.
     pub kcp_go: Option<kcp_go::Stats>,
 }
 
 impl Echo {
-    /// On a port of its own.
+    /// Starts it on a port of its own.
     ///
     /// # Panics
     ///
-    /// Without a socket, or when `limits` are out of range.
+    /// If there is no socket, or `limits` are out of range.
     #[must_use]
     pub fn start(limits: &kcp::PeersConfig) -> Self {
         let mut listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), limits).unwrap();
@@ -131,11 +131,11 @@ impl Echo {
         Self { address, stop, thread: Some(thread::spawn(serve)) }
     }
 
-    /// Ends it.
+    /// Stops it.
     ///
     /// # Panics
     ///
-    /// When its thread has.
+    /// If its thread panicked.
     #[must_use]
     pub fn stop(mut self) -> Counted {
         self.stop.store(true, Ordering::Relaxed);

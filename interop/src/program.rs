@@ -1,4 +1,4 @@
-//! Programs of others, which end with their test.
+//! Other programs, which end with their test.
 
 use crate::PATIENCE;
 use std::collections::HashMap;
@@ -10,21 +10,21 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs until it is dropped.
+/// A running program. Dropping it ends it.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
     lines: Receiver<String>,
-    /// What it has said so far.
+    /// Its output so far.
     said: String,
 }
 
 impl Program {
-    /// What it says is kept line by line, from both of its outputs.
+    /// Starts it. Both of its outputs are collected line by line.
     ///
     /// # Panics
     ///
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -41,11 +41,11 @@ impl Program {
         Self { child, lines, said: String::new() }
     }
 
-    /// What follows `words` in the next line that has them. `None`: it has ended before.
+    /// Waits for a line with `words` and returns the rest of that line. `None`: the program ended before.
     ///
     /// # Panics
     ///
-    /// When that takes too long.
+    /// If that takes too long.
     pub fn says(&mut self, words: &str) -> Option<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -60,11 +60,11 @@ impl Program {
         }
     }
 
-    /// Waits for something that it does. Whether it still runs then.
+    /// Waits until `is_done`. Returns whether the program still runs.
     ///
     /// # Panics
     ///
-    /// When that takes too long.
+    /// If that takes too long.
     pub fn waits(&mut self, is_done: impl Fn() -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {
@@ -77,11 +77,11 @@ impl Program {
         false
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     ///
     /// # Panics
     ///
-    /// When that takes too long.
+    /// If that takes too long.
     pub fn end(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -93,7 +93,7 @@ impl Program {
         }
     }
 
-    /// The number by which signals find it.
+    /// Its process id, for signals.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -102,7 +102,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // fails when it has ended already
+        let _ = self.child.kill(); // fails if it has already ended
         let _ = self.child.wait();
         if thread::panicking() {
             let rest: String = self.lines.try_iter().map(|line| line + "\n").collect();
@@ -111,11 +111,11 @@ impl Drop for Program {
     }
 }
 
-/// kcp-go's counters by their names, from a program that prints them.
+/// kcp-go's counters by name, from a program that prints them.
 ///
 /// # Panics
 ///
-/// When it does not.
+/// If it does not print them.
 #[must_use]
 pub fn counted(program: &mut Program) -> HashMap<String, u64> {
     let line = program.says("KCP SNMP:&{").expect("it runs");
@@ -123,7 +123,7 @@ pub fn counted(program: &mut Program) -> HashMap<String, u64> {
     pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
 }
 
-/// Where a program of this name is.
+/// The path of the program with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;

@@ -1,4 +1,4 @@
-//! A lossy network in a box: a UDP port that passes datagrams on, late, twice, or not at all.
+//! A lossy network in a box: a UDP port that forwards datagrams, late, twice or not at all.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -12,10 +12,10 @@ use whitewater::kcp::wire::{Command, Segment, segments};
 use whitewater::net::Clock;
 use whitewater_sim::{Link, LinkConfig, Loss};
 
-/// Passes datagrams between a server and whoever sent last, until it is dropped.
+/// Forwards datagrams between a server and the last client that sent any, until it is dropped.
 #[derive(Debug)]
 pub struct Relay {
-    /// Where it takes datagrams for the server.
+    /// Where it receives datagrams for the server.
     pub address: SocketAddr,
     seed: u64,
     config: LinkConfig,
@@ -25,11 +25,11 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Before this server, with the same network each way.
+    /// Starts a relay in front of this server, with the same network in both directions.
     ///
     /// # Panics
     ///
-    /// Without a socket, or when `config` is out of range.
+    /// If there is no socket, or `config` is out of range.
     #[must_use]
     pub fn start(server: SocketAddr, config: &LinkConfig, seed: u64) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -44,11 +44,11 @@ impl Relay {
         Self { address, seed, config: config.clone(), pushes, stop, threads: [Some(read), Some(pass)] }
     }
 
-    /// What the client has sent so far, if it is bare KCP.
+    /// What the client has sent so far, if it speaks bare KCP.
     ///
     /// # Panics
     ///
-    /// When its thread has.
+    /// If its thread panicked.
     #[must_use]
     pub fn pushes(&self) -> Pushes {
         self.pushes.lock().unwrap().clone()
@@ -58,13 +58,13 @@ impl Relay {
 /// PUSH segments of one session.
 #[derive(Clone, Debug, Default)]
 pub struct Pushes {
-    /// Segments, resends included.
+    /// Number of segments, including resends.
     pub sent: usize,
     numbers: HashSet<u32>,
 }
 
 impl Pushes {
-    /// Segments whose number was seen before.
+    /// Number of segments whose number was seen before.
     #[must_use]
     pub fn resent(&self) -> usize {
         self.sent - self.numbers.len()
@@ -92,7 +92,8 @@ impl Drop for Relay {
     }
 }
 
-/// A network near by. If it loses a share of datagrams above 0, up to 1, it also delays, reorders and doubles some.
+/// A nearby network. If `loss`, a share from 0 to 1, is above 0, it also delays, reorders and duplicates some
+/// datagrams.
 #[must_use]
 pub fn network(loss: f64) -> LinkConfig {
     let clean = LinkConfig { delay: Duration::from_millis(5), ..LinkConfig::default() };
@@ -110,19 +111,20 @@ pub fn network(loss: f64) -> LinkConfig {
     }
 }
 
-/// Reads datagrams as they come, with who sent them.
+/// Reads datagrams with their senders.
 fn read(socket: &UdpSocket, inbox: &Sender<(SocketAddr, Vec<u8>)>, stop: &AtomicBool) {
     socket.set_read_timeout(Some(LOOK_UP)).unwrap();
     let mut buf = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
         match socket.recv_from(&mut buf) {
-            Ok((len, from)) => drop(inbox.send((from, buf[..len].to_vec()))), // nobody is left who takes it
+            Ok((len, from)) => drop(inbox.send((from, buf[..len].to_vec()))), // fails if nobody takes them any more
             Err(error) => assert!(is_nothing(error.kind()), "{error}"),
         }
     }
 }
 
-/// Passes them on until the reader ends. It waits on a channel: the read timeout of a socket is milliseconds late.
+/// Forwards datagrams until the reader ends. Waits on a channel, because the read timeout of a socket is late by
+/// milliseconds.
 fn pass(
     socket: &UdpSocket,
     server: SocketAddr,
@@ -148,16 +150,16 @@ fn pass(
         for (link, to) in [(&mut there, Some(server)), (&mut back, client)] {
             let Some(to) = to else { continue };
             while let Some(datagram) = link.arrive(clock.now()) {
-                let _ = socket.send_to(datagram, to); // a failed send is one more loss
+                let _ = socket.send_to(datagram, to); // a failed send is just another loss
             }
         }
     }
 }
 
-/// Whether an error of a socket is no more than the end of a wait, or word of an end that is gone.
+/// Whether a socket error only means that a wait is over, or that the other end is gone.
 pub(crate) fn is_nothing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionRefused)
 }
 
-/// How often to look whether it is over.
+/// How often to check whether to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);

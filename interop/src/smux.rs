@@ -1,4 +1,4 @@
-//! Frames of smux, version 1, as kcptun has them inside of KCP: one stream, opened by a client.
+//! smux frames, version 1, as kcptun sends them inside KCP: one stream, opened by a client.
 //!
 //! Version (1) | command | length, 2 bytes | stream, 4 bytes | payload; little-endian.
 
@@ -8,13 +8,13 @@ pub fn syn() -> Vec<u8> {
     frame(SYN, &[])
 }
 
-/// Bytes of the stream.
+/// Carries bytes of the stream.
 #[must_use]
 pub fn psh(payload: &[u8]) -> Vec<u8> {
     frame(PSH, payload)
 }
 
-/// Nothing more follows.
+/// Ends the stream.
 #[must_use]
 pub fn fin() -> Vec<u8> {
     frame(FIN, &[])
@@ -24,18 +24,18 @@ pub fn fin() -> Vec<u8> {
 #[derive(Debug, Default)]
 pub struct Reader {
     bytes: Vec<u8>,
-    /// Bytes that the stream has carried so far.
+    /// The bytes that the stream has carried so far.
     pub payload: Vec<u8>,
-    /// Whether nothing more follows.
+    /// Whether the stream has ended.
     pub is_over: bool,
 }
 
 impl Reader {
-    /// Takes more bytes in.
+    /// Takes more bytes.
     ///
     /// # Panics
     ///
-    /// When they are not smux, or of another stream.
+    /// If they are not smux, or belong to another stream.
     pub fn take(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         while let Some((&[version, command, low, high, a, b, c, d], rest)) = self.bytes.split_first_chunk() {
@@ -65,7 +65,7 @@ const FIN: u8 = 1;
 const PSH: u8 = 2;
 const NOP: u8 = 3;
 const HEADER_LEN: usize = 8;
-/// The first of a client.
+/// The first stream of a client.
 const STREAM: u32 = 3;
 
 #[cfg(test)]

@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Sends back what it is sent, one connection after the other, in a thread, until it is dropped.
+/// Echoes connections one after the other, on a thread, until it is dropped.
 #[derive(Debug)]
 pub struct Echo {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Echo {
-    /// On a port of its own.
+    /// Starts it on a port of its own.
     ///
     /// # Panics
     ///
-    /// Without a socket.
+    /// If there is no socket.
     #[must_use]
     pub fn start() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -44,7 +44,7 @@ impl Echo {
 impl Drop for Echo {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address); // it waits for somebody
+        let _ = TcpStream::connect(self.address); // it waits for a connection
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -61,11 +61,11 @@ fn echo(mut stream: &TcpStream, stop: &AtomicBool) {
     }
 }
 
-/// Sends these bytes and returns as many that come back.
+/// Sends these bytes and returns as many bytes of the answer.
 ///
 /// # Panics
 ///
-/// When that takes too long.
+/// If that takes too long.
 #[must_use]
 pub fn ask(server: SocketAddr, sent: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(server).unwrap();
@@ -76,7 +76,7 @@ pub fn ask(server: SocketAddr, sent: &[u8]) -> Vec<u8> {
         let mut out = stream.try_clone().unwrap();
         scope.spawn(move || out.write_all(sent).unwrap());
         if let Err(error) = stream.read_exact(&mut back) {
-            let _ = stream.shutdown(Shutdown::Both); // or the other would go on waiting
+            let _ = stream.shutdown(Shutdown::Both); // otherwise the other end would keep waiting
             panic!("not all of it came back: {error}");
         }
     });

@@ -1,4 +1,4 @@
-//! Sockets and a loop for KCPs of others that have none.
+//! Sockets and a loop for other KCPs that have none.
 
 use crate::PATIENCE;
 use crate::messages::total;
@@ -14,19 +14,19 @@ use std::time::{Duration, Instant};
 pub trait Control {
     /// Queues a message.
     fn send(&mut self, message: &[u8]);
-    /// Takes the next one.
+    /// Returns the next message.
     fn recv(&mut self) -> Option<Vec<u8>>;
-    /// Takes in a datagram.
+    /// Takes a datagram.
     fn input(&mut self, datagram: &[u8]);
-    /// To be called at least once every interval. `now`: ms since the conversation began.
+    /// Call it at least once per interval. `now`: ms since the conversation began.
     fn update(&mut self, now: u32);
 }
 
-/// Sends all messages and collects what comes back, until it is as many bytes.
+/// Sends all messages and collects the echo until it has as many bytes.
 ///
 /// # Panics
 ///
-/// When that takes too long.
+/// If that takes too long.
 #[must_use]
 pub fn ask<C: Control>(
     server: SocketAddr,
@@ -50,10 +50,10 @@ pub fn ask<C: Control>(
     back
 }
 
-/// Sends back what the first that comes sends, in a thread, until it is dropped.
+/// Echoes what its first peer sends, on a thread, until it is dropped.
 #[derive(Debug)]
 pub struct Echo {
-    /// Where it waits.
+    /// Its address.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -64,7 +64,7 @@ impl Echo {
     ///
     /// # Panics
     ///
-    /// Without a socket.
+    /// If there is no socket.
     #[must_use]
     pub fn start<C: Control>(make: impl FnOnce(UdpSocket) -> C + Send + 'static) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -113,7 +113,7 @@ impl<C: Control> End<C> {
         Self { socket, control, start: Instant::now() }
     }
 
-    /// Everything once, and a rest.
+    /// Does everything once, then pauses.
     fn turn(&mut self) {
         let mut buf = [0; 2048];
         loop {
@@ -128,7 +128,7 @@ impl<C: Control> End<C> {
     }
 }
 
-/// A socket to write datagrams to: one that is not sent is lost.
+/// A socket to write datagrams to. One that cannot be sent is lost.
 #[derive(Debug)]
 pub struct Out(pub UdpSocket);
 

@@ -1,11 +1,12 @@
-//! The crate `kcp`, now and as tokio_kcp has it: a port of ikcp.c to Rust.
+//! The crate `kcp`, in its current version and in the one that tokio_kcp uses: a port of ikcp.c to Rust.
 
 use interop::cases;
 use interop::exchange::{CONV, Case, RECEIVE_WINDOW, WINDOW};
 use interop::theirs::{Control, Echo, Out, ask};
 use std::net::UdpSocket;
 
-/// What their clock shows in the beginning, as that of tokio_kcp does these years. At its wrap they panic where overflow is checked.
+/// The initial time of their clock, as tokio_kcp's clock shows these years. With overflow checks, they panic when it
+/// wraps.
 const START: u32 = 0xd000_0000;
 
 #[test]
@@ -34,7 +35,7 @@ fn the_older_crate_kcp_is_no_worse() {
     });
 }
 
-/// The two versions have the same calls.
+/// Both versions have the same methods.
 macro_rules! control {
     ($make:ident, $name:ident, $kcp:ident) => {
         struct $name($kcp::Kcp<Out>);

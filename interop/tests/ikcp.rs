@@ -1,4 +1,4 @@
-//! ikcp.c 1.7.1, as the crate `kcp-sys` has it: by its wrapper, which is always in stream mode.
+//! ikcp.c 1.7.1 through the crate `kcp-sys`, whose wrapper always uses stream mode.
 
 #[cfg(not(feature = "c"))]
 #[test]
@@ -38,7 +38,7 @@ mod with_c {
         };
         let mut kcp = Kcp::new(KcpConfig { mtu: Some(1400), ..windows }).unwrap();
         kcp.set_output_cb(Box::new(move |_, datagram| {
-            let _ = socket.send(&datagram); // one that is not sent is lost
+            let _ = socket.send(&datagram); // a datagram that cannot be sent is lost
             Ok(())
         }));
         Ikcp(kcp)

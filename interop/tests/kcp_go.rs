@@ -1,4 +1,4 @@
-//! kcp-go itself in bare KCP, as go/peer.go has it.
+//! kcp-go itself as bare KCP, through go/peer.go.
 
 use interop::beat::{self, BEATS, LOAD, Sender};
 use interop::cases;
@@ -18,11 +18,12 @@ fn our_socket_has_its_bytes_echoed_by_kcp_go() {
     });
 }
 
-/// At most 1 % of the segments, or as many as classic sends again with the same knobs. kcp-go acknowledges on its beat, and only the last
-/// segment of a beat by number, so a segment that waits for a beat looks lost.
+/// At most 1 % of the segments are resent, or as many as classic recovery resends with the same settings. kcp-go
+/// acknowledges at intervals, and only the last segment of an interval by number, so a segment that waits for the
+/// interval looks lost.
 ///
-/// Each conversation of ours runs four times, all at once: it matters how the beat falls on the messages. A machine that stops for a while
-/// only adds resends, so one of the four may be worse, and a second attempt is enough.
+/// Each conversation of ours runs four times, all at once, because the phase of the interval matters. A machine that
+/// stalls for a while only adds resends, so one of the four may be worse, and one retry is enough.
 #[test]
 fn hardly_anything_is_sent_again_to_a_beat_of_kcp_go_without_losses() {
     if !kcp_go::is_there() {

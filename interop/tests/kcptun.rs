@@ -12,7 +12,7 @@ use std::time::Duration;
 use whitewater::kcp::{self, Config, Conv};
 use whitewater_kcp_go::{self as kcp_go, Key};
 
-/// What follows can only be as good as the harness.
+/// Checks the harness itself: the other tests can only be as good.
 #[test]
 fn they_have_a_stream_echoed_through_each_other() {
     if !kcptun::is_there() {
@@ -29,7 +29,7 @@ fn they_have_a_stream_echoed_through_each_other() {
     });
 }
 
-/// A plain echo of bytes is an echo of smux too.
+/// A plain echo of bytes is also an echo of smux.
 #[test]
 fn tcp_through_their_client_is_echoed_by_our_listener() {
     if !kcptun::is_there() {
@@ -68,8 +68,9 @@ fn a_stream_of_smux_from_our_socket_is_echoed_through_their_server() {
     });
 }
 
-/// Both ways of kcptun to have many connections: streams of one session, and sessions from ports of their own. Those share a cipher, and in
-/// kcp-go of that time any but `xor` and `none` keeps something that all of them write to at once, which spoils a datagram now and then.
+/// Both ways in which kcptun has many connections: streams of one session, and sessions from ports of their own. Those
+/// share a cipher, and in kcp-go of that time every cipher except `xor` and `none` has a buffer that all of them write
+/// to at once, which corrupts a datagram now and then.
 #[test]
 fn many_connections_through_their_client_are_echoed_by_our_listener() {
     if !kcptun::is_there() {
@@ -89,7 +90,7 @@ fn many_connections_through_their_client_are_echoed_by_our_listener() {
     assert_eq!((counted.all.accepted, counted.all.garbage, counted.peers.len()), (4, 0, 4), "{counted:?}");
 }
 
-/// Parity is as long as the longest of what it protects, whatever the mtu of who takes it.
+/// Parity is as long as the longest datagram that it protects, whatever the mtu of its receiver.
 #[test]
 fn each_end_has_an_mtu_of_its_own() {
     if !kcptun::is_there() {
@@ -108,7 +109,7 @@ fn each_end_has_an_mtu_of_its_own() {
     });
 }
 
-/// kcp-go sends none of its own, but puts together what comes.
+/// kcp-go sends none itself, but joins what it receives.
 #[test]
 fn their_server_takes_messages_of_several_segments() {
     if !kcptun::is_there() {
@@ -127,7 +128,7 @@ fn their_server_takes_messages_of_several_segments() {
     });
 }
 
-/// The other way round it would not: who has no shards in kcptun 20210922 takes ours to be of one and one, and parity for data.
+/// The reverse would fail: without shards, kcptun 20210922 takes ours to be 1 + 1, and parity for data.
 #[test]
 fn shards_of_their_client_come_through_to_a_listener_that_has_none() {
     if !kcptun::is_there() {
@@ -167,7 +168,7 @@ fn their_client_with_another_key_is_nobody() {
     });
 }
 
-/// Sends these bytes in a stream of smux, in pieces of any length, and returns as many that come back.
+/// Sends these bytes in a smux stream, in pieces of any length, and returns as many bytes of the echo.
 fn ask(socket: &mut kcp::Socket, sent: &[u8]) -> Vec<u8> {
     socket.set_read_timeout(Some(PATIENCE));
     socket.set_write_timeout(Some(PATIENCE));

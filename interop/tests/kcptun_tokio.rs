@@ -1,4 +1,4 @@
-//! kcptun at the other end of our streams for tokio.
+//! kcptun as the peer of our tokio streams.
 
 use interop::exchange::CONV;
 use interop::kcptun::{self, Case};
@@ -67,7 +67,7 @@ async fn ask(case: &Case, server: SocketAddr, sent: &[u8]) -> Vec<u8> {
     };
     let back = tokio::join!(write, read).1;
     to.write_all(&smux::fin()).await.unwrap();
-    to.shutdown().await.unwrap(); // waits until all is acknowledged
+    to.shutdown().await.unwrap(); // waits until everything is acknowledged
     back
 }
 

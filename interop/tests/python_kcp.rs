@@ -1,7 +1,7 @@
-//! The package `kcp` of PyPI: ikcp.c with message mode only, by its own client and server.
+//! The package `kcp` from PyPI: ikcp.c in message mode only, with its own client and server.
 //!
-//! It is looked for in the interpreter that `WHITEWATER_PYTHON` names, or `python3`. Where it is missing these tests say so and pass, unless
-//! `WHITEWATER_NO_SKIP` is set.
+//! Looks for it in the interpreter that `WHITEWATER_PYTHON` names, or in `python3`. If it is missing, these tests say
+//! so and pass, unless `WHITEWATER_NO_SKIP` is set.
 
 use interop::exchange::{CONV, Case};
 use interop::program::Program;
@@ -40,7 +40,7 @@ fn peer(python: &str) -> Command {
     command
 }
 
-/// An interpreter that has what is needed.
+/// An interpreter with the package.
 fn python() -> Option<String> {
     let python = env::var("WHITEWATER_PYTHON").unwrap_or_else(|_| "python3".into());
     let has_all = Command::new(&python).args(["-c", "import kcp; kcp.KCP"]).output();

@@ -1,6 +1,6 @@
 //! The crate `tokio_kcp`: streams for tokio over the crate `kcp` 0.5.
 //!
-//! Its sessions have Unix ms for a clock, so their timestamps are large and `i32` would show them negative.
+//! Its sessions use Unix time in ms as their clock, so timestamps are large and would be negative as `i32`.
 
 use interop::exchange::{CONV, Case, RECEIVE_WINDOW, WINDOW};
 use interop::messages::{is_intact, messages, total};
@@ -42,7 +42,7 @@ fn our_stream_is_echoed_by_tokio_kcp_as_it_comes() {
             let (mut from, mut to) = stream.into_split();
             let write = async {
                 to.write_all(&sent).await.unwrap();
-                to.shutdown().await.unwrap(); // waits until all is acknowledged
+                to.shutdown().await.unwrap(); // waits until everything is acknowledged
             };
             let mut back = vec![0; sent.len()];
             let both = async { tokio::join!(write, from.read_exact(&mut back)) };
@@ -72,7 +72,8 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
     assert!(is_intact(&sent, &back, true));
 }
 
-/// To theirs, 0 asks for a conv of the server's choice; ours answers with what it is asked. `KcpStream::connect` of theirs takes a conv itself.
+/// For theirs, conv 0 asks the server to choose one; ours answers with the conv that it is asked with. Their
+/// `KcpStream::connect` takes a conv itself.
 #[test]
 fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_no_other() {
     let server = ours::Echo::start(&kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::open() });
@@ -87,7 +88,7 @@ fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_n
     assert_eq!(server.stop().all.accepted, 1);
 }
 
-/// As docs/WIRE.md says: 0 is a number like any other here, so who talks to theirs has to take another.
+/// As docs/WIRE.md says: 0 is a conv like any other here, so use another one with their server.
 #[test]
 fn our_socket_refuses_the_conv_that_tokio_kcp_chooses_for_0() {
     let server = Theirs::start(theirs(false));
@@ -114,7 +115,7 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Their listener and streams, which send back what they are sent until this is dropped.
+/// Their listener and streams, which echo everything until this is dropped.
 struct Theirs {
     address: SocketAddr,
     _runtime: Runtime,

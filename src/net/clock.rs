@@ -1,4 +1,4 @@
-//! What drivers have of the system beside sockets: one clock, and random bytes.
+//! What drivers need from the system besides sockets: a clock and random bytes.
 
 use crate::time::Time;
 use getrandom::SysRng;
@@ -6,7 +6,7 @@ use rand_core::{TryRng, UnwrapErr};
 use std::io;
 use std::time::Instant;
 
-/// A monotonic clock that shows zero when it is made. A copy goes on with the same epoch.
+/// A monotonic clock that starts at zero. A copy keeps the same epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Instant,
@@ -32,12 +32,12 @@ impl Default for Clock {
     }
 }
 
-/// What sessions take their keys and numbers from. It panics where the system gave bytes before and then does not: keys that can be
-/// guessed are worse than no program.
+/// The random source for the keys and numbers of sessions. It panics if the system provided bytes before and then
+/// fails: predictable keys are worse than no program.
 ///
 /// # Errors
 ///
-/// The system has none to give.
+/// The system provides no random bytes.
 pub(super) fn random() -> io::Result<UnwrapErr<SysRng>> {
     SysRng.try_next_u64()?;
     Ok(UnwrapErr(SysRng))

@@ -1,20 +1,20 @@
-//! What a server and a client have in common for whoever has either on a thread or a task.
+//! What servers and clients have in common, for code that runs either on a thread or a task.
 
 use crate::machine::Machine;
 use crate::session::{Client, ClientState, Connection, Event, Server, SessionConfig, SessionId};
 use crate::time::Time;
 
-/// Which session: a client has but one.
+/// Which session. A client has only one.
 pub(super) type Id = Option<SessionId>;
 
-/// One end of sessions: those of a server, or the one of a client.
+/// One end of sessions: a server with its sessions, or a client with one.
 pub(super) trait End: Machine + Send + 'static {
     fn config(&self) -> &SessionConfig;
     fn next_event(&mut self) -> Option<(Id, Event)>;
     fn connection(&mut self, id: Id) -> Option<&mut Connection>;
-    /// Ends a session once what was sent has arrived; the peer is told `text` as well, which was checked.
+    /// Closes a session once everything sent has arrived. The peer also gets `text`, which was checked.
     fn close(&mut self, now: Time, id: Id, code: u16, text: &str);
-    /// Ends everything that can be ended at once; whether all sessions are over.
+    /// Closes every session that can be closed now, except some. Returns whether all sessions are over.
     fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool;
 }
 

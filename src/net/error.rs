@@ -7,33 +7,33 @@ use std::io;
 use std::time::Duration;
 use thiserror::Error;
 
-/// The error inside an [`io::Error`] of this module.
+/// The error inside an [`io::Error`] that this module returns.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Error {
-    /// A segment was sent as often as `dead_link` allows and never acknowledged. The session is
-    /// over: make a new one. Kind `TimedOut`.
+    /// A segment was sent as often as `dead_link` allows and never acknowledged. The session is over: make a new one.
+    /// Kind `TimedOut`.
     #[error("the link is dead: no acknowledgement after {sends} sends of one segment")]
     DeadLink { sends: u16 },
-    /// Data is in flight and the peer has said nothing for this long. The session goes on if you
-    /// do, and this error ends when the peer is heard again. Kind `TimedOut`.
+    /// Data is in flight and the peer has been silent for this long. You may continue with the session; the error stops
+    /// when the peer is heard again. Kind `TimedOut`.
     #[error("the peer is silent: {} ms without a datagram while data is in flight", waited.as_millis())]
     PeerSilent { waited: Duration },
     /// The message cannot be sent, now or later. Kind `InvalidInput`.
     #[error(transparent)]
     Send(#[from] kcp::SendError),
-    /// The message does not fit the buffer; it stays, call again with more room. Kind `InvalidInput`.
+    /// The message does not fit into the buffer. It stays queued: call again with a larger buffer. Kind `InvalidInput`.
     #[error(transparent)]
     Recv(#[from] RecvError),
-    /// A field of the config is wrong. Kind `InvalidInput`.
+    /// A field of the config is out of range. Kind `InvalidInput`.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The session is over. Kind `TimedOut` if nothing was heard from the peer or nothing arrived there, `ConnectionRefused` if the server does not
-    /// want us, `NotConnected` if it was ended here, otherwise `ConnectionReset`.
+    /// The session is over. Kind `TimedOut` if the peer was silent or acknowledged nothing, `ConnectionRefused` if the
+    /// server refused us, `NotConnected` if it was closed here, otherwise `ConnectionReset`.
     #[error("the session has ended: {reason}")]
     Closed { reason: CloseReason },
-    /// There is nothing to connect to. Kind `InvalidInput`.
+    /// There is no address to connect to, or the client was used before. Kind `InvalidInput`.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }
@@ -60,7 +60,7 @@ impl From<Error> for io::Error {
                 _ => io::ErrorKind::ConnectionReset,
             },
             Error::Send(kcp::SendError::Full { .. }) | Error::Recv(RecvError::NoMessage) => {
-                return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
+                return io::ErrorKind::WouldBlock.into(); // the common case: nothing is allocated
             }
             Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Connect(_) => {
                 io::ErrorKind::InvalidInput
@@ -70,7 +70,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// What `?` makes of the errors of bare KCP in a program that returns [`io::Error`].
+/// Lets `?` convert errors of bare KCP in functions that return [`io::Error`].
 macro_rules! inside {
     ($($error:ty)*) => {$(
         impl From<$error> for io::Error {

@@ -11,8 +11,8 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, as_v4};
 
-/// The server end of bare KCP: one UDP socket, and a [`Peer`] for each address and conv that sends
-/// to it, under the limits of a [`PeersConfig`].
+/// The server end of bare KCP: one UDP socket, and a [`Peer`] for each address and conv that sends to it, within the
+/// limits of a [`PeersConfig`].
 ///
 /// A program polls, takes the events, and uses the peers that they name:
 ///
@@ -39,15 +39,15 @@ use whitewater_udp::{Mode, Port, as_v4};
 ///
 /// # Strangers
 ///
-/// Bare KCP has no handshake: in an [open](PeersConfig::open) listener who sends a good first datagram is a peer. So limits bound what that
-/// costs, everything that is not a good first datagram is dropped without an answer and counted, and a source address may be forged.
-/// The answer to a forged one is no amplifier: a control block answers a datagram with
-/// acknowledgements of 24 bytes for segments of 24 bytes or more. What the program sends to a peer
-/// that has not yet acknowledged anything is the program's to bound, or [`Strangers::Proven`](crate::kcp::Strangers)'s.
+/// Bare KCP has no handshake: in an [open](PeersConfig::open) listener, whoever sends a good first datagram becomes a
+/// peer. So limits bound the cost of that. Everything that is not a good first datagram is counted and dropped without
+/// an answer. Source addresses may be forged. The answer to a forged datagram does not amplify traffic: a control block
+/// answers segments of 24 bytes or more with acknowledgements of 24 bytes. What the program sends to a peer that has
+/// not acknowledged anything yet is for the program to limit, or for [`Strangers::Proven`](crate::kcp::Strangers).
 pub type Listener = Driver<Peers>;
 
 impl Listener {
-    /// A listener on `addr`. On an IPv6 address that takes IPv4 as well, IPv4 peers have IPv4 addresses.
+    /// A listener on `addr`. On an IPv6 address that also accepts IPv4, IPv4 peers have IPv4 addresses.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Listener {
         Self::from_socket(UdpSocket::bind(addr)?, config)
     }
 
-    /// A listener on a socket that is bound already, and not connected. It becomes non-blocking.
+    /// A listener on an existing socket that is bound and not connected. The socket becomes non-blocking.
     ///
     /// # Errors
     ///
@@ -66,8 +66,9 @@ impl Listener {
         Ok(Self::over(Port::new(socket, Mode::Fragments, MANY_PEERS)?, Clock::new(), peers))
     }
 
-    /// So many listeners on one port, 1 to 64, each for a thread of its own. A bare KCP peer is its address, so whoever stays where it is stays
-    /// with one of them, and none has to know the others. Every limit of `config` is of each.
+    /// Several listeners that share one port, 1 to 64, one per thread. A bare KCP peer is its address, so a peer stays
+    /// with one of them while its address stays the same, and they need not know each other. Each has all limits of
+    /// `config` for itself.
     ///
     /// # Errors
     ///
@@ -80,8 +81,7 @@ impl Listener {
         sockets(addr, count)?.into_iter().map(|socket| Self::from_socket(socket, config)).collect()
     }
 
-    /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns
-    /// whether there is one.
+    /// Pumps until there is an event, for at most `timeout`; `None` waits forever. Returns whether there is one.
     ///
     /// # Errors
     ///
@@ -90,12 +90,12 @@ impl Listener {
         self.run(timeout, |_, peers| peers.has_events())
     }
 
-    /// The oldest event that was not taken yet: see [`Peers::poll_event`].
+    /// Takes the oldest event; see [`Peers::poll_event`].
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.machine.poll_event()
     }
 
-    /// A peer to use; `None` when it is gone. The next pump sends what was sent to it.
+    /// A peer to use. `None`: it is gone. The next pump sends what was sent to it.
     pub fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
         self.machine.peer(id)
     }
@@ -106,13 +106,13 @@ impl Listener {
         &self.machine
     }
 
-    /// Makes a peer of an address and a conv that were agreed on elsewhere: see [`Peers::register`], also for its errors.
+    /// Adds a peer with an address and a conv that were agreed elsewhere; see [`Peers::register`], also for errors.
     pub fn register(&mut self, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
         self.machine.register(self.clock.now(), as_v4(address), conv)
     }
 
-    /// Ends a peer after a last flush, without an event. Bare KCP cannot tell it; what it
-    /// sends from now on is dropped. Returns whether there was one.
+    /// Removes a peer after a last flush, without an event. Bare KCP cannot tell the peer; what it sends from now on is
+    /// dropped. Returns whether there was one.
     pub fn close(&mut self, id: PeerId) -> bool {
         let is_closed = self.machine.close(self.clock.now(), id);
         self.transmit();

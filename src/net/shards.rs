@@ -1,8 +1,9 @@
 //! One port, several sockets: each with its own thread and its own sessions.
 //!
-//! The system chooses the socket by the addresses and ports of a datagram, so a client stays with one shard while it stays where it is. When
-//! it moves, its datagrams arrive at any: the id of its session, which they begin with, names the shard that owns it, and who got them hands
-//! them on. What is sent leaves from the owner's socket, which has the same port.
+//! The system chooses the socket by the addresses and ports of a datagram, so a client stays with one shard while its
+//! address stays the same. When it moves, its datagrams may arrive at any shard. They begin with the id of their
+//! session, which names the shard that owns it, and the receiving shard hands them on. Datagrams to the client are sent
+//! from the owner's socket, which has the same port.
 
 use super::error::Error;
 use crate::machine::{Arrival, Machine};
@@ -24,19 +25,19 @@ pub(super) fn sockets(addr: impl ToSocketAddrs, count: usize) -> io::Result<Vec<
     addr.to_socket_addrs()?.fold(nowhere, |found, addr| found.or_else(|_| bind_shared(addr, count)))
 }
 
-/// What a shard knows of the others, whose machines are alike.
+/// What a shard knows of the others.
 #[derive(Debug)]
 pub(super) struct Neighbours<M> {
     give: Give<M>,
-    /// All of them, this one as well.
+    /// The doors of all shards, including this one.
     doors: Arc<[Door]>,
     came: Receiver<Stray>,
-    /// Datagrams that were handed on, and that were lost because too many wait where they belong.
+    /// Datagrams that were handed on, and those that were lost because too many wait at their shard.
     pub(super) handed_on: u64,
     pub(super) not_handed_on: u64,
 }
 
-/// Gives a datagram to the machine of one of so many shards, unless it is for another one: then returns which.
+/// Gives a datagram to the machine of one of this many shards. If it is for another one, returns which.
 pub(super) type Give<M> = fn(&mut M, Time, Arrival, &mut [u8], usize) -> Option<usize>;
 
 /// Where a shard takes what the others hand on.
@@ -46,7 +47,7 @@ struct Door {
     owner: Arc<dyn Wake>,
 }
 
-/// A driver that may sleep.
+/// Wakes a driver that may be asleep.
 pub(super) trait Wake: Debug + Send + Sync {
     fn wake(&self);
 }
@@ -63,7 +64,7 @@ impl Wake for Bell {
     }
 }
 
-/// Shards that know each other, by their drivers.
+/// Connects shards with each other and with their drivers.
 pub(super) fn meet<M>(
     owners: impl IntoIterator<Item = Arc<dyn Wake>>,
     give: Give<M>,
@@ -94,7 +95,7 @@ impl<M> Neighbours<M> {
         }
     }
 
-    /// Hands in what the others have handed on, at most so much; returns whether there may be more.
+    /// Takes datagrams that the others have handed on, up to a limit. Returns whether there may be more.
     pub(super) fn hand_in_strays(&self, now: Time, machine: &mut M) -> bool
     where
         M: Machine,
@@ -107,9 +108,9 @@ impl<M> Neighbours<M> {
     }
 }
 
-/// Datagrams that wait for a shard at most: 1.5 MB of the usual 1500 bytes, 9 MB of the longest that a session takes.
+/// Most datagrams that wait for a shard: 1.5 MB at the usual 1500 bytes, 9 MB at the longest that a session accepts.
 const STRAYS_MAX: usize = 1024;
-/// Those of them that one pump takes: fewer than it reads.
+/// Most of them that one pump takes: fewer than it reads.
 const STRAYS_PER_PUMP: usize = 256;
 
 #[cfg(test)]
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_of_another_shard_gets_there_as_far_as_there_is_room_and_all_else_stays() {
-        // The first byte says whose it is.
+        // The first byte selects the owner.
         let give: Give<usize> = |own, _, _, datagram, shards| {
             Some(datagram[0].into()).filter(|owner| owner != own && *owner < shards)
         };

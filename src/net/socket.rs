@@ -19,11 +19,10 @@ use std::ops::Deref;
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, socket_for};
 
-/// A KCP session over a UDP socket of its own, in bare KCP: any KCP program with the same `conv`
-/// can be the peer.
+/// A bare KCP session over its own UDP socket. Any KCP program with the same `conv` can be the peer.
 ///
-/// There are two ways to use it. A game loop calls [`pump`](Self::pump) once a frame and the
-/// other calls, which never touch the socket:
+/// There are two ways to use it. A game loop calls [`pump`](Self::pump) once per frame, and other methods that never
+/// touch the socket:
 ///
 /// ```no_run
 /// # use whitewater::kcp::{self, Config, Conv};
@@ -43,8 +42,8 @@ use whitewater_udp::{Mode, Port, socket_for};
 /// ```
 ///
 /// A program without a loop calls [`send_blocking`](Self::send_blocking), [`recv_blocking`](Self::recv_blocking) and
-/// [`drain`](Self::drain), which pump while they wait. Nothing pumps between calls: without one of
-/// them, and without `pump`, nothing is sent again and nothing is acknowledged.
+/// [`drain`](Self::drain), which pump while they wait. Nothing is pumped between calls: without one of these or `pump`,
+/// nothing is resent or acknowledged.
 #[derive(Debug)]
 pub struct Socket {
     driver: Driver<Link>,
@@ -53,23 +52,23 @@ pub struct Socket {
     silence: Silence,
     is_eager: bool,
     late_acks: bool,
-    /// Whether what was received last is acknowledged by the next call.
+    /// Whether the next call acknowledges what was received last.
     acks_wait: bool,
     /// Whether a message was sent since the last one was received.
     has_sent: bool,
     read_at: Time,
-    /// When a blocking call that finds what it wants should pump all the same.
+    /// When a blocking call pumps even if it finds what it wants.
     pump_due: Time,
 }
 
 impl Socket {
-    /// A session with `peer`, from a socket bound to a port that the system chooses.
+    /// A session with `peer`, from a port that the system chooses.
     ///
-    /// Nothing is sent yet and nobody is asked: bare KCP has no handshake.
+    /// This sends nothing: bare KCP has no handshake.
     ///
     /// # Errors
     ///
-    /// `peer` does not resolve, no socket, or `config` is out of range ([`Error::Config`]).
+    /// `peer` does not resolve, there is no socket, or `config` is out of range ([`Error::Config`]).
     pub fn connect(peer: impl ToSocketAddrs, conv: Conv, config: &Config) -> io::Result<Self> {
         let nobody = Err(io::Error::new(io::ErrorKind::InvalidInput, "the peer's name has no address"));
         let connect =
@@ -81,8 +80,8 @@ impl Socket {
         Self::from_socket(socket, peer, conv, config)
     }
 
-    /// A session with `peer` over a socket of your own, which becomes non-blocking. What comes from another address
-    /// is dropped and counted.
+    /// A session with `peer` over an existing socket, which becomes non-blocking. Datagrams from other addresses are
+    /// dropped and counted.
     ///
     /// # Errors
     ///
@@ -106,11 +105,12 @@ impl Socket {
         })
     }
 
-    /// The same as [`connect`](Self::connect) with something around KCP; `config.mtu` is that of whole datagrams then.
+    /// The same as [`connect`](Self::connect), with an envelope around KCP. `config.mtu` is then that of whole
+    /// datagrams.
     ///
     /// # Errors
     ///
-    /// Those of [`connect`](Self::connect).
+    /// The same as [`connect`](Self::connect).
     pub fn connect_with_envelope(
         peer: impl ToSocketAddrs,
         conv: Conv,
@@ -123,21 +123,22 @@ impl Socket {
         Ok(socket)
     }
 
-    /// What is around KCP, if anything is.
+    /// The envelope around KCP, if there is one.
     #[must_use]
     pub fn envelope(&self) -> Option<&dyn Envelope> {
         self.driver.machine.envelope()
     }
 
-    /// Reads the datagrams that wait, feeds them in, updates and sends what is due. Returns how
-    /// long it may be until the next call; `None` when nothing but a datagram, a send or a read makes
-    /// work: a read of a full queue opens the window, which the peer is to be told.
+    /// Reads waiting datagrams, updates the control block and sends what is due. Returns how long you may wait until
+    /// the next call. `None`: until a datagram arrives or you send or read something; reading from a full queue opens
+    /// the window, which the peer must be told.
     ///
-    /// It reads a bounded number of datagrams; when more wait, the answer is zero.
+    /// Reads a limited number of datagrams. If more wait, it returns zero.
     ///
     /// # Errors
     ///
-    /// The peer is gone (`TimedOut`, see [`Error`]), or the socket cannot be read; what was due was sent. What had arrived can be taken.
+    /// The peer is gone (`TimedOut`, see [`Error`]), or the socket cannot be read. What was due has been sent, and
+    /// messages that have arrived can still be read.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
         let received = self.receive_up_to(usize::MAX);
         let now = self.read_at;
@@ -149,11 +150,11 @@ impl Socket {
         Ok(wait)
     }
 
-    /// Queues a message for the next flush, and returns the bytes taken: see [`Kcp::send`]. The socket is not touched.
+    /// Queues a message for the next flush and returns the bytes taken; see [`Kcp::send`]. Does not touch the socket.
     ///
     /// # Errors
     ///
-    /// As [`Kcp::send`]. [`SendError::Full`] means no room now.
+    /// The same as [`Kcp::send`]. [`SendError::Full`]: no room now.
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         let sent = self.driver.machine.send(message);
         if self.envelope().is_some_and(Envelope::flushes_sends) {
@@ -162,79 +163,80 @@ impl Socket {
         sent
     }
 
-    /// Takes the next message that [`pump`](Self::pump) has brought in; `None` if there is no whole one. The socket is not touched.
+    /// Returns the next message that [`pump`](Self::pump) has received. `None`: no whole one has arrived. Does not
+    /// touch the socket.
     pub fn recv(&mut self) -> Option<Bytes> {
         self.kcp_mut().recv()
     }
 
-    /// Takes the next message into `buf` and returns its length. The socket is not touched.
+    /// Reads the next message into `buf` and returns its length. Does not touch the socket.
     ///
     /// # Errors
     ///
-    /// There is none, or it does not fit and stays.
+    /// There is no message, or it does not fit and stays queued.
     pub fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
         self.kcp_mut().recv_into(buf)
     }
 
-    /// Sends everything that may be sent now instead of at the next interval.
+    /// Sends everything that may be sent now, without waiting for the next interval.
     pub fn flush(&mut self) {
         let now = self.driver.now();
         self.kcp_mut().flush(now);
         self.driver.transmit();
     }
 
-    /// Most time that [`recv_blocking`](Self::recv_blocking) waits; `None`, the default, is for ever.
+    /// Longest time that [`recv_blocking`](Self::recv_blocking) waits. `None`, the default: forever.
     pub const fn set_read_timeout(&mut self, timeout: Option<Duration>) {
         self.read_timeout = timeout;
     }
 
-    /// Most time that [`send_blocking`](Self::send_blocking) waits; `None`, the default, is for ever.
+    /// Longest time that [`send_blocking`](Self::send_blocking) waits. `None`, the default: forever.
     pub const fn set_write_timeout(&mut self, timeout: Option<Duration>) {
         self.write_timeout = timeout;
     }
 
-    /// How long the peer may be silent while data is in flight before it counts as gone; 30 s
-    /// unless set, `None` leaves it to `dead_link` alone. That one counts sends, and with a
-    /// back-off between them 20 sends take minutes to hours.
+    /// How long the peer may be silent while data is in flight before it counts as gone; 30 s by default. `None`: only
+    /// `dead_link` decides. Classic recovery counts sends for that, and with back-off 20 sends take minutes to hours.
     pub const fn set_peer_timeout(&mut self, timeout: Option<Duration>) {
         self.silence.timeout = timeout;
     }
 
-    /// Whether every pump flushes instead of only those after an interval: new messages and
-    /// acknowledgements leave at once, for more and smaller datagrams. Off unless set.
+    /// Whether every pump flushes, instead of only those after an interval: new messages and acknowledgements are sent
+    /// at once, in more and smaller datagrams. Off by default.
     pub const fn set_eager(&mut self, eager: bool) {
         self.is_eager = eager;
     }
 
-    /// Whether [`recv_blocking`](Self::recv_blocking) returns a message before it sends what acknowledges it. That leaves with the next call then: in one
-    /// datagram with the answer, if there is one. Set it where the program answers at once, or calls again at once: while it does
-    /// anything else, nothing is acknowledged, and the peer takes messages for lost. Off unless set.
+    /// Whether [`recv_blocking`](Self::recv_blocking) returns a message before it sends the acknowledgement. The next
+    /// call then sends it, in one datagram with the answer if there is one. Set this if the program answers or calls
+    /// again at once: in the meantime nothing is acknowledged, and the peer would take messages for lost. Off by
+    /// default.
     pub const fn set_late_acks(&mut self, late_acks: bool) {
         self.late_acks = late_acks;
     }
 
-    /// The session's counters and measurements.
+    /// Counters and measurements of the session.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.kcp().stats()
     }
 
-    /// Logs what happens from now on, see [`Kcp::log_events`]. Event by event it is taken from [`kcp_mut`](Self::kcp_mut).
+    /// Logs events from now on; see [`Kcp::log_events`]. To take them one by one, use [`kcp_mut`](Self::kcp_mut).
     pub fn log_events(&mut self, most: usize) {
         let now = self.driver.now();
         self.kcp_mut().log_events(now, most);
     }
 
-    /// Takes all events of the log and writes a line of JSON each, see [`Kcp::write_log`].
+    /// Takes all events of the log and writes each as a line of JSON; see [`Kcp::write_log`].
     ///
     /// # Errors
     ///
-    /// What `out` says. The event that it did not take is gone.
+    /// Errors of `out`. The event that could not be written is lost.
     pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
         self.kcp_mut().write_log(out)
     }
 
-    /// What the socket reported, and what came that was not of the peer or not good.
+    /// What the socket reported, and datagrams that were not from the peer or not good.
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
         let peer = &self.driver.machine;
@@ -247,7 +249,7 @@ impl Socket {
         self.driver.machine.kcp()
     }
 
-    /// The control block, to configure it, or to send and receive without a copy.
+    /// The control block, to configure it, or to send and receive without copies.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
         self.driver.machine.kcp_mut()
     }
@@ -263,8 +265,8 @@ impl Socket {
         self.driver.line.port.fail(fault);
     }
 
-    /// Feeds in what has arrived; returns whether there may be more. When it has brought a message the system need not be asked for more
-    /// than so many.
+    /// Takes what has arrived. Returns whether there may be more. Once a message has arrived, it stops after
+    /// `most` datagrams.
     fn receive_up_to(&mut self, most: usize) -> io::Result<bool> {
         self.read_at = self.driver.now();
         self.driver.receive_up_to(most, |peer| peer.kcp().peek_size().is_some())
@@ -294,12 +296,12 @@ impl Socket {
     fn idle_for(&self, now: Time) -> Option<Duration> {
         let mut wait = self.driver.idle_for(now);
         if self.kcp().wait_snd() > 0 {
-            wait = Some(wait.map_or(LONGEST_STEP, |wait| wait.min(LONGEST_STEP))); // it counts as silence
+            wait = Some(wait.map_or(LONGEST_STEP, |wait| wait.min(LONGEST_STEP))); // this time counts as silence
         }
         wait
     }
 
-    /// How long calls that need not wait may go on without a pump.
+    /// How long calls that do not have to wait may go on without pumping.
     fn patience(&self) -> Duration {
         let config = self.kcp().config();
         let interval = if self.is_eager || config.is_at_once() { 0 } else { config.interval };
@@ -307,7 +309,7 @@ impl Socket {
     }
 }
 
-/// What sockets have in common: their figures, their buffers, their address.
+/// What all sockets share: their figures, buffers and address.
 impl Deref for Socket {
     type Target = Driver<Link>;
 
@@ -316,12 +318,12 @@ impl Deref for Socket {
     }
 }
 
-/// How long the peer has said nothing while data was in flight.
+/// How long the peer has been silent while data was in flight.
 ///
-/// It counts time that was pumped: a program that stood still does not blame its peer.
+/// Only counts time in which the program pumped: a program that was stopped does not blame its peer.
 #[derive(Debug)]
 struct Silence {
-    /// How much of it means that the peer is gone.
+    /// Silence after which the peer counts as gone.
     timeout: Option<Duration>,
     so_far: Duration,
     looked: Time,
@@ -333,7 +335,7 @@ impl Silence {
         Self { timeout: Some(TIMEOUT), so_far: Duration::ZERO, looked: Time::ZERO, heard: 0 }
     }
 
-    /// Looks at a pump, by when the peer was heard so often. Returns the silence so far when it is too long.
+    /// Called after each pump; `heard`: how often the peer was heard so far. Returns the silence if it is too long.
     fn pumped(&mut self, now: Time, heard: u64, in_flight: bool) -> Option<Duration> {
         let heard = std::mem::replace(&mut self.heard, heard) != heard;
         let step = now.since(self.looked).min(LONGEST_STEP);
@@ -343,14 +345,12 @@ impl Silence {
     }
 }
 
-/// Datagrams that one pump reads: eight default windows, well under a millisecond of work.
+/// Most datagrams that one pump reads: eight default windows, well under a millisecond of work.
 const DATAGRAMS_PER_PUMP: NonZeroUsize = NonZeroUsize::new(256).unwrap();
-/// Silence that ends a session unless set otherwise. A mobile handover takes seconds, no game
-/// waits for half a minute.
+/// Silence that ends a session by default. A mobile handover takes seconds; no game waits for half a minute.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Longest time between two pumps that counts as silence, and longest wait that a pump may ask for
-/// while data is in flight.
+/// Longest time between two pumps that counts as silence, and longest wait that a pump returns while data is in flight.
 const LONGEST_STEP: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

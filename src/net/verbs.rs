@@ -1,4 +1,4 @@
-//! What is sent to a session and received from it: the same for servers and for clients.
+//! Sending and receiving on a session: the same for servers and clients.
 
 use super::{Client, Server};
 use crate::channel::{AnyChannel, Channel, RecvError, SendError};
@@ -6,46 +6,47 @@ use crate::message::pack::Payload;
 use crate::session::{ClientState, DatagramId, SessionId};
 use bytes::Bytes;
 
-/// The verbs of a driver whose sessions `$connection` gives, by their id where there are several.
+/// The verbs of a driver. `$connection` returns a session, by its id where there are several.
 macro_rules! verbs {
     ($driver:ident, $connection:ident $(, $id:ident: $of:ty)?) => {
         impl $driver {
-            /// Queues a message, see [`Connection::send`](crate::session::Connection::send), also for its errors.
+            /// Queues a message; see [`Connection::send`](crate::session::Connection::send), also for errors.
             pub fn send<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>, message: &P::Sent) -> Result<(), SendError> {
                 let absent = self.absent();
                 self.$connection($($id)?).ok_or(absent)?.send(channel, message)
             }
 
-            /// Takes the next message of a channel; `None`: there is none yet, or no such session. See
+            /// Returns the next message of a channel. `None`: there is none yet, or no such session. See
             /// [`Connection::recv`](crate::session::Connection::recv).
             pub fn recv<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>) -> Option<P::Received> {
                 self.$connection($($id)?)?.recv(channel)
             }
 
-            /// Takes the next message of a channel of bytes into `buf` and returns its length, see
-            /// [`Connection::recv_into`](crate::session::Connection::recv_into), also for its errors.
+            /// Reads the next message of a bytes channel into `buf` and returns its length; see
+            /// [`Connection::recv_into`](crate::session::Connection::recv_into), also for errors.
             pub fn recv_into(&mut self, $($id: $of,)? channel: Channel, buf: &mut [u8]) -> Result<usize, RecvError> {
                 self.$connection($($id)?).ok_or(RecvError::Empty)?.recv_into(channel, buf)
             }
 
-            /// Queues an unreliable datagram, see [`Connection::send_datagram`](crate::session::Connection::send_datagram), also for its errors.
+            /// Queues an unreliable datagram; see
+            /// [`Connection::send_datagram`](crate::session::Connection::send_datagram), also for errors.
             pub fn send_datagram(&mut self, $($id: $of,)? datagram: &[u8]) -> Result<DatagramId, SendError> {
                 let absent = self.absent();
                 self.$connection($($id)?).ok_or(absent)?.send_datagram(datagram)
             }
 
-            /// Takes the next unreliable datagram; `None`: there is none, or no such session.
+            /// Returns the next unreliable datagram. `None`: there is none, or no such session.
             pub fn recv_datagram(&mut self $(, $id: $of)?) -> Option<Bytes> {
                 self.$connection($($id)?)?.recv_datagram()
             }
 
-            /// Takes the next unreliable datagram into `buf` and returns its length, see
-            /// [`Connection::recv_datagram_into`](crate::session::Connection::recv_datagram_into), also for its errors.
+            /// Reads the next unreliable datagram into `buf` and returns its length; see
+            /// [`Connection::recv_datagram_into`](crate::session::Connection::recv_datagram_into), also for errors.
             pub fn recv_datagram_into(&mut self, $($id: $of,)? buf: &mut [u8]) -> Result<usize, RecvError> {
                 self.$connection($($id)?).ok_or(RecvError::Empty)?.recv_datagram_into(buf)
             }
 
-            /// Whether all that was sent on a reliable channel is known to have arrived, see
+            /// Whether everything sent on a reliable channel is known to have arrived; see
             /// [`Connection::is_delivered`](crate::session::Connection::is_delivered).
             pub fn is_delivered(&mut self, $($id: $of,)? channel: impl Into<AnyChannel>) -> bool {
                 self.$connection($($id)?).is_none_or(|connection| connection.is_delivered(channel))

@@ -1,7 +1,8 @@
--- KCP for Wireshark: every segment of a datagram, and the repairs that ends of this project add. docs/WIRE.md has the bytes.
+-- KCP for Wireshark: every segment of a datagram, and the repairs that this project adds. docs/WIRE.md describes the
+-- bytes.
 --
--- A datagram is taken for KCP where a preference or "Decode As" says so, and otherwise only when all of its bytes are segments of one
--- conversation. It is also what whitewater.lua calls for the segments in a session.
+-- A datagram is dissected as KCP if a preference or "Decode As" says so, and otherwise only if it consists of segments
+-- of a single conversation. whitewater.lua also calls this for the segments in a session.
 
 local kcp = Proto("kcp", "KCP")
 
@@ -43,16 +44,16 @@ kcp.experts = experts
 
 kcp.prefs.ports = Pref.range("UDP ports", "", "Ports on which every datagram is KCP, for example 4000-4010,5000", 65535)
 
--- Of each direction of a conversation: the frame in which each segment was sent first.
+-- For each direction of a conversation: the frame in which each segment was first sent.
 local sent = {}
--- Of each frame: which of its segments had been sent before, and where. Only the first pass sees frames in order.
+-- For each frame: which of its segments had been sent before, and where. Only the first pass sees frames in order.
 local resends = {}
 
 function kcp.init()
   sent, resends = {}, {}
 end
 
--- Where the segment was sent first, if that was in another frame.
+-- Where the segment was first sent, if that was in another frame.
 local function first_sent(pinfo, conv, sn)
   local key = conv .. "/" .. sn
   local known = resends[pinfo.number]
@@ -72,7 +73,7 @@ local function first_sent(pinfo, conv, sn)
   end
 end
 
--- What a WINS with data has in it. Stock peers skip it.
+-- The content of a WINS with data. Stock peers skip it.
 local function repair(range, tree)
   local sub = tree:add(fields.segment, range):set_text("Repair")
   local malformed = function(why)
@@ -103,7 +104,7 @@ local function repair(range, tree)
   sub:append_text(string.format(" of up to %d segments, %d bytes", span, sn))
 end
 
--- What the command makes of the header and its data.
+-- Interprets the header and data by the command.
 local function meaning(cmd, header, data, item, pinfo)
   local sn, frg = header(12, 4):le_uint(), header(5, 1):uint()
   if cmd == PUSH then
@@ -137,7 +138,7 @@ local function describe(cmd, header, len)
   return string.format("%s wnd=%d", name, header(6, 2):le_uint())
 end
 
--- Adds the segment at `at`. Returns what it is in words and where it ends; or nothing, if it has no end.
+-- Adds the segment at `at`. Returns a description and where it ends, or nothing if it is incomplete.
 local function segment(tvb, at, pinfo, tree)
   local header = tvb(at, HEADER_LEN)
   local cmd, len = header(4, 1):uint(), header(20, 4):le_uint()
@@ -199,7 +200,7 @@ function kcp.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- Whether all bytes are segments of one conversation: of random bytes, one datagram in 2^38 or so.
+-- Whether all bytes are segments of one conversation. Random bytes pass about once in 2^38 datagrams.
 local function is_kcp(tvb)
   local at = 0
   while at < tvb:len() do

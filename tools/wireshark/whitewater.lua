@@ -1,8 +1,9 @@
--- Sessions of whitewater, protocol WW/1, for Wireshark: the packets of the handshake, the header of every DATA, and the frames of the
--- sessions that are not encrypted. docs/WIRE.md has the bytes. Segments of KCP are shown by kcp.lua, if that is there.
+-- Sessions of whitewater, protocol WW/1, for Wireshark: the packets of the handshake, the header of every DATA, and the
+-- frames of unencrypted sessions. docs/WIRE.md describes the bytes. kcp.lua, if installed, shows the segments of KCP.
 --
--- A datagram is taken for one of WW/1 where a preference or "Decode As" says so; when it is a HELLO, CHALLENGE, CONNECT or ACCEPT that
--- is right in every bit that can be looked at; and when it goes to or comes from a server that has been seen in one of these.
+-- A datagram is dissected as WW/1 in three cases: a preference or "Decode As" says so; it is a HELLO, CHALLENGE,
+-- CONNECT or ACCEPT in which every checkable bit is right; or it goes to or comes from a server that was seen in one of
+-- these.
 
 local ww = Proto("ww", "Whitewater session")
 
@@ -35,7 +36,7 @@ local STATUS = { [0] = "wrong", [1] = "right", [2] = "not known, for the handsha
 local VERSION, HELLO_MIN, DATAGRAM_MAX, TOKEN_MAX, MESSAGE_MIN, MESSAGE_MAX, USER_MAX, SHAPE_MAX = 1, 512, 1200, 512, 28, 568, 256, 248
 local CHALLENGE_LEN, DENY_LEN, DATA_HEADER_LEN, RESET_LEN, CHECKSUM_LEN, TAG_LEN, FRAMES_MAX, CLOSE_TEXT_MAX = 36, 16, 9, 21, 4, 16, 64, 128
 local SEALED_TOKEN_LEN, FRAMES_JOINING_MAX = 384, 16
--- Where the number of the session stands in an ACCEPT without encryption: behind the salt.
+-- Offset of the session number in an unencrypted ACCEPT: after the salt.
 local SERVER_SID_AT = 14 + 8
 
 local fields = {
@@ -128,22 +129,22 @@ ww.prefs.assume_checked = Pref.bool(
   "Whether sessions whose handshake was not captured have a checksum (suite 0x0000) instead of being encrypted"
 )
 
--- What has been seen of handshakes -------------------------------------------------------------------------------------------------
+-- What is known from handshakes -----------------------------------------------------------------------------------------------------
 
 -- Servers, by address and port.
 local servers = {}
--- The attempts at a server, by its address and port and the cid.
+-- The attempts to connect to a server, by its address and port and the cid.
 local attempts = {}
--- Sessions by the address and port of the server, the direction and the sid.
+-- Sessions, by the address and port of the server, the direction and the sid.
 local sessions = {}
 -- The last session of a client whose sid at the server is not known yet, by both addresses and ports.
 local nameless = {}
--- The session that the first pass has found for a frame. Only that pass sees frames in order.
+-- The session that the first pass found for a frame. Only that pass sees frames in order.
 local session_of_frame = {}
 
--- The frames of KCP that are being put together, by their numbers, of each direction of a session.
+-- The KCP frames being put together, by number, for each direction of a session.
 local joining = {}
--- What the first pass has found for a part, by the frame and its place there: what it is a part of, or that it fits nothing.
+-- What the first pass found for a part, by the frame and its position there: its whole, or that it does not fit.
 local joined_of_part = {}
 
 function ww.init()
@@ -171,7 +172,7 @@ local function learn_connect(pinfo, attempt)
   end
 end
 
--- The attempt that an ACCEPT answers. `server_sid`: where it stands in clear.
+-- The attempt that an ACCEPT answers. `server_sid`: where it is in the clear.
 local function learn_accept(pinfo, cid, server_sid, salt)
   local server = source(pinfo)
   local attempt = attempts[server .. " " .. cid]
@@ -184,7 +185,7 @@ local function learn_accept(pinfo, cid, server_sid, salt)
   return attempt
 end
 
--- The session that a DATA is of, and whether it goes to the server, if that is known.
+-- The session of a DATA, and whether it goes to the server, if that is known.
 local function find_session(pinfo, sid)
   local known = session_of_frame[pinfo.number]
   if pinfo.visited then
@@ -192,7 +193,7 @@ local function find_session(pinfo, sid)
   end
   known = sessions[source(pinfo) .. " to client " .. sid] or sessions[destination(pinfo) .. " to server " .. sid]
   if not known then
-    -- The first that the client says under a number that only its encrypted ACCEPT has told.
+    -- The client's first DATA with a number that only its encrypted ACCEPT contained.
     local pair = source(pinfo) .. " " .. destination(pinfo)
     known = nameless[pair]
     if known then
@@ -206,7 +207,7 @@ end
 
 -- CRC-32 ---------------------------------------------------------------------------------------------------------------------------
 
--- Lua 5.2 has a library for it, later versions have operators, which 5.2 cannot even read.
+-- Lua 5.2 has a library for it. Later versions have operators, which 5.2 cannot even parse.
 local xor = bit32 and bit32.bxor or load("return function(a, b) return a ~ b end")()
 
 local crc_table = {}
@@ -238,14 +239,14 @@ end
 
 -- Reading --------------------------------------------------------------------------------------------------------------------------
 
--- Thrown where bytes are none of WW/1; everything else that is thrown is a mistake in here.
+-- Thrown for bytes that are not WW/1. Any other error is a bug in this file.
 local Refused = {}
 
 local function refuse(why)
   error(setmetatable({ why = why }, Refused), 0)
 end
 
--- Takes fields off the front of the bytes `from` to `to`.
+-- Reads fields from the front of the bytes `from` to `to`.
 local Reader = {}
 Reader.__index = Reader
 
@@ -265,7 +266,7 @@ function Reader:take(count)
   return count > 0 and self.tvb(self.at - count, count) or nil
 end
 
--- Adds a field of so many bytes. Returns its bytes and the item.
+-- Adds a field of `count` bytes. Returns its bytes and the item.
 function Reader:add(tree, field, count)
   local range = self:take(count)
   return range, range and tree:add_le(field, range)
@@ -311,7 +312,7 @@ end
 local function hello(from, tree, pinfo)
   bounded("HELLO", from.to, HELLO_MIN, DATAGRAM_MAX)
   if from.tvb(1, 1):uint() ~= VERSION then
-    tree:add_le(fields.cid, from.tvb(12, 8)) -- it stands in the same place in every version
+    tree:add_le(fields.cid, from.tvb(12, 8)) -- it is in the same place in every version
   end
   version_and_suite(from, tree)
   from:add(tree, fields.protocol_id, 8)
@@ -345,7 +346,7 @@ local function token(range, tree)
   end
 end
 
--- What both payloads of the handshake begin with.
+-- The common start of both handshake payloads.
 local function limits(from, tree)
   local features, item = from:add(tree, fields.features, 4)
   item:add_le(fields.counts_marks, features)
@@ -389,7 +390,7 @@ local function payload_of_server(from, tree)
   from:add(tree, fields.user, from:left())
 end
 
--- Returns whether the checksum is not wrong, as far as that is known.
+-- Returns whether the checksum is right, or cannot be checked.
 local function check(tree, range, expected)
   local item = tree:add_le(fields.checksum, range)
   local status = expected == nil and 2 or (expected == range:le_uint() and 1 or 0)
@@ -400,7 +401,7 @@ local function check(tree, range, expected)
   return status ~= 0
 end
 
--- A message of the handshake: `payload` reads what is in clear of it. `covered`: what its checksum covers before it, if that is known.
+-- A handshake message. `payload` reads its part in the clear. `covered`: what its checksum covers before it, if known.
 local function message(from, tree, count, suite, is_first, payload, covered)
   bounded("A message of the handshake", count, MESSAGE_MIN, MESSAGE_MAX)
   local start = from.at
@@ -496,7 +497,7 @@ local function segments(tvb, tree, pinfo)
   end
 end
 
--- A part of a frame of KCP. What it is a part of is looked for when the body is known to be right: see `join`.
+-- A part of a KCP frame. Once the body is known to be valid, `join` looks for the whole.
 local function part(range, item)
   if not range then
     refuse("No part of a frame")
@@ -513,7 +514,7 @@ local function part(range, item)
   return { number = number, id = id, last = last, bytes = bytes, at = range:offset(), item = item }
 end
 
--- Whether a part is as long as the others of its frame, of which only the last may be shorter.
+-- Whether a part has the length of the others of its frame. Only the last may be shorter.
 local function fits(whole, found)
   local len = #found.bytes
   if found.last ~= whole.last then
@@ -524,7 +525,7 @@ local function fits(whole, found)
   return len == (whole.len or len) and len >= #(whole[whole.last] or "")
 end
 
--- Adds a part to those of its frame. Returns that frame; or false: it does not fit.
+-- Adds a part to its frame. Returns that frame, or false if the part does not fit.
 local function put(found, pinfo, flow, key)
   local numbers = joining[flow] or {}
   joining[flow] = numbers
@@ -532,7 +533,7 @@ local function put(found, pinfo, flow, key)
   if not whole or (whole.complete and whole[found.id] ~= found.bytes) then
     whole = { last = found.last, frames = {}, count = 0 }
     numbers[found.number] = whole
-    numbers[(found.number - FRAMES_JOINING_MAX) % 65536] = nil -- as its receiver does; the number comes again
+    numbers[(found.number - FRAMES_JOINING_MAX) % 65536] = nil -- as its receiver does; the number is reused
   end
   if not fits(whole, found) then
     return false
@@ -547,7 +548,7 @@ local function put(found, pinfo, flow, key)
   return whole
 end
 
--- Shows what a part is a part of: where it is complete all parts, and the segments; elsewhere where that is.
+-- Shows the frame of a part: where it is complete, all parts and the segments; elsewhere, a reference to that.
 local function join(found, pinfo, flow)
   local key = pinfo.number .. " " .. found.at
   if not pinfo.visited then
@@ -581,7 +582,7 @@ local function close(from, item)
   item:add_proto_expert_info(experts.over, "The session is over")
 end
 
--- The content of a frame of a type that is known.
+-- The content of a frame of a known type.
 local FRAME_READERS = {
   [PAD] = function(from, item)
     local zeros = from:add(item, fields.pad, from:left())
@@ -612,7 +613,7 @@ local FRAME_READERS = {
 }
 local CONTENTS = { [DGRAM] = fields.dgram, [REDIRECT] = fields.redirect, [PACKED] = fields.packed }
 
--- The bytes of a frame that can have any number of them.
+-- The bytes of a frame of any length.
 local function content(from, item, extends)
   if extends then
     return from:take(from:left())
@@ -625,7 +626,7 @@ local function content(from, item, extends)
   return range
 end
 
--- A REPAIR: the first packet that it covers, and the rest as of KCP's repairs.
+-- A REPAIR: the first packet that it covers, and the rest as in repairs of KCP.
 local function repair(range, item)
   if not range or range:len() < 4 then
     refuse("A repair of no packet")
@@ -636,7 +637,7 @@ local function repair(range, item)
   end
 end
 
--- Adds the next frame. Returns its name, and what it is if it is a part.
+-- Adds the next frame. Returns its name, and the part if it is one.
 local function frame(from, tree, pinfo)
   local start = from.at
   local item = tree:add(fields.frame, from.tvb(start, from:left()))
@@ -697,7 +698,7 @@ local function data(from, tree, pinfo, kind)
   if session then
     tree:add(fields.handshake, session.number):set_generated()
   end
-  local is_checked = ww.prefs.assume_checked or from:left() < TAG_LEN -- which is too short to be encrypted
+  local is_checked = ww.prefs.assume_checked or from:left() < TAG_LEN -- too short to be encrypted
   if session then
     is_checked = session.suite == CHECKED
   end
@@ -759,7 +760,7 @@ function ww.dissector(tvb, pinfo, tree)
   top:add(fields.kind, tvb(0, 1))
   top:append_text(", " .. KINDS[kind])
   local is_right, result = pcall(read, tvb, top, pinfo, kind)
-  -- What KCP has to say about the segments within does not stand in the list of packets.
+  -- What KCP writes about the segments should not replace the columns of the packet list.
   pinfo.cols.protocol = "WW"
   if is_right then
     pinfo.cols.info = result
@@ -774,7 +775,7 @@ function ww.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- Whether a packet of the handshake is one in all that can be looked at without reading it as a whole.
+-- Whether a handshake packet is valid, as far as can be checked without reading all of it.
 local LOOKS = {
   [HELLO] = function(tvb)
     return tvb:len() >= HELLO_MIN and tvb:len() <= DATAGRAM_MAX and is_zero(tvb(24):raw())

@@ -1,7 +1,8 @@
--- Packets of whitewater's packet::Endpoint for Wireshark: acknowledged and never resent. docs/WIRE.md has the bytes.
+-- Packets of whitewater's packet::Endpoint for Wireshark: acknowledged and never resent. docs/WIRE.md describes the
+-- bytes.
 --
--- Nothing in them says what they are but the protocol id of the application: a preference names it, and then only datagrams that begin
--- with it, and are right in every bit, are taken. Or the ports, on which everything is.
+-- Nothing identifies them but the application's protocol id. A preference names it; then only datagrams that begin with
+-- it, and in which every bit is right, are dissected. Or a preference names ports, on which everything is dissected.
 
 local packet = Proto("wwp", "Whitewater packet")
 
@@ -27,7 +28,7 @@ packet.experts = { malformed }
 packet.prefs.protocol_id = Pref.string("Protocol id", "", "Of the application, in hex, for example 7061636b; empty: none is looked for")
 packet.prefs.ports = Pref.range("UDP ports", "", "Ports on which every datagram is a packet", 65535)
 
--- The header as values with the bytes that they come from; or why it is none.
+-- Parses the header into values with their bytes, or returns why it is invalid.
 local function parse(tvb)
   local at = 0
   local function take(count)

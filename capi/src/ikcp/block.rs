@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::addr_of_mut;
 
-/// A list of ikcp.c's. Empty, and nothing is looked for in it.
+/// A list of ikcp.c. It is always empty and never read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct IQUEUEHEAD {
@@ -13,10 +13,12 @@ pub struct IQUEUEHEAD {
     pub prev: *mut Self,
 }
 
-/// A control block as ikcp.h 2.1.1 lays it out. What stands in it is told after each call; what is a knob there is one here, and taken with
-/// the next call: `mtu` or `mss`, each of which moves the other, `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`,
-/// `dead_link`, `fastresend`, `fastlimit`, `nocwnd`, `stream`, `user`, `ccops`, `congest`, `logmask`, `output` and `writelog`; and so is what changes
-/// by itself: `conv`, `state`, `ssthresh`, `rx_rttval`, `rx_srtt`, `rx_rto`, `rmt_wnd`, `cwnd`, `xmit` and `incr`.
+/// A control block with the layout of ikcp.h 2.1.1. Its fields are updated after each call. The fields that are
+/// settings in ikcp.c are settings here too and take effect with the next call: `mtu` or `mss`, each of which moves the
+/// other, `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`, `dead_link`, `fastresend`, `fastlimit`,
+/// `nocwnd`, `stream`, `user`, `ccops`, `congest`, `logmask`, `output` and `writelog`. So do these state fields if the
+/// program changes them: `conv`, `state`, `ssthresh`, `rx_rttval`, `rx_srtt`, `rx_rto`, `rmt_wnd`, `cwnd`, `xmit` and
+/// `incr`.
 #[repr(C)]
 #[expect(missing_docs, reason = "the names of ikcp.h")]
 pub struct IKCPCB {
@@ -28,9 +30,9 @@ pub struct IKCPCB {
     pub snd_una: u32,
     pub snd_nxt: u32,
     pub rcv_nxt: u32,
-    /// Not told, here and where it says so: 0.
+    /// Not supported: always 0, here and wherever it says so.
     pub ts_recent: u32,
-    /// Not told.
+    /// Not supported.
     pub ts_lastack: u32,
     pub ssthresh: u32,
     pub rx_rttval: i32,
@@ -41,7 +43,7 @@ pub struct IKCPCB {
     pub rcv_wnd: u32,
     pub rmt_wnd: u32,
     pub cwnd: u32,
-    /// Not told.
+    /// Not supported.
     pub probe: u32,
     pub current: u32,
     pub interval: u32,
@@ -53,24 +55,24 @@ pub struct IKCPCB {
     pub nsnd_que: u32,
     pub nodelay: u32,
     pub updated: u32,
-    /// Not told.
+    /// Not supported.
     pub ts_probe: u32,
-    /// Not told.
+    /// Not supported.
     pub probe_wait: u32,
     pub dead_link: u32,
     pub incr: u32,
-    /// Always empty, as are the other three: `nsnd_que`, `nrcv_que`, `nsnd_buf` and `nrcv_buf` tell how long they are.
+    /// Always empty, like the other three queues. `nsnd_que`, `nrcv_que`, `nsnd_buf` and `nrcv_buf` have their lengths.
     pub snd_queue: IQUEUEHEAD,
     pub rcv_queue: IQUEUEHEAD,
     pub snd_buf: IQUEUEHEAD,
     pub rcv_buf: IQUEUEHEAD,
     /// Null.
     pub acklist: *mut u32,
-    /// Not told.
+    /// Not supported.
     pub ackcount: u32,
-    /// Not told.
+    /// Not supported.
     pub ackblock: u32,
-    /// Not told.
+    /// Not supported.
     pub ackedlen: u32,
     pub user: *mut c_void,
     /// Null.
@@ -98,7 +100,7 @@ impl IKCPCB {
 
     /// # Safety
     ///
-    /// `kcp` is a block that stays where it is.
+    /// `kcp` points to a block that is not moved.
     pub(super) unsafe fn empty_queues(kcp: *mut Self) {
         // SAFETY: as the caller says.
         let queues = unsafe {
@@ -116,13 +118,14 @@ impl IKCPCB {
     }
 }
 
-/// A congestion control of the program. `window` and `ssthresh` are the fields `cwnd` and `ssthresh` of the control block, which the callbacks
-/// set. A callback that is null does what ikcp.c does there. No function may be called on the control block from within one.
+/// A congestion control of the program. `window` and `ssthresh` are the fields `cwnd` and `ssthresh` of the control
+/// block, which the callbacks set. If a callback is null, what ikcp.c does there happens. Callbacks must not call
+/// functions on the control block.
 #[repr(C)]
 #[expect(missing_docs, reason = "the names of ikcp.h")]
 pub struct IKCPOPS {
     pub name: *const c_char,
-    /// 0: it can begin.
+    /// Returns 0 if it can begin.
     pub init: Option<unsafe extern "C" fn(kcp: *mut IKCPCB) -> c_int>,
     pub release: Option<unsafe extern "C" fn(kcp: *mut IKCPCB)>,
     pub on_ack: Option<
@@ -136,11 +139,11 @@ pub struct IKCPOPS {
     pub on_rtt: Option<unsafe extern "C" fn(kcp: *mut IKCPCB, rtt: i32)>,
     pub on_pkt_sent:
         Option<unsafe extern "C" fn(kcp: *mut IKCPCB, sn: u32, ts: u32, len: u32, inflight: u32, xmit: u32)>,
-    /// Not called: segments are acknowledged by the datagram here, see `on_ack`.
+    /// Never called: acknowledgements are reported per datagram here; see `on_ack`.
     pub on_pkt_acked:
         Option<unsafe extern "C" fn(kcp: *mut IKCPCB, sn: u32, ts: u32, len: u32, rtt: i32, xmit: u32)>,
-    /// Not called: there is nobody who asks.
+    /// Never called: nothing asks for it.
     pub get_info: Option<unsafe extern "C" fn(kcp: *mut IKCPCB, buf: *mut c_void, bufsize: u32) -> u32>,
-    /// Payload bytes that one flush may send, every `interval`; above 2^31: as many as there are.
+    /// Payload bytes that one flush may send, every `interval`. Above 2^31: unlimited.
     pub pacing_rate: Option<unsafe extern "C" fn(kcp: *mut IKCPCB) -> u32>,
 }

@@ -1,23 +1,24 @@
-//! A congestion control of the program, as the library wants one.
+//! Adapts a program's congestion control to the library.
 //!
-//! `on_tick` and `pacing_rate` are called where a flush begins, the other callbacks when the call has done its work and the block says
-//! how it stands: in ikcp.c's order.
+//! `on_tick` and `pacing_rate` are called when a flush begins. The other callbacks run after the call has done its work
+//! and updated the block, in ikcp.c's order.
 
 use super::block::{IKCPCB, IKCPOPS};
 use std::time::Duration;
 use ww::Time;
 use ww::kcp::congestion::{Ack, CongestionControl, Loss, Sent};
 
-/// A control block, whose fields `cwnd`, `ssthresh` and `incr` are the state, and what is to be told to the callbacks of its `ccops`.
+/// A control block whose fields `cwnd`, `ssthresh` and `incr` are the state, and the events to report to the callbacks
+/// of its `ccops`.
 #[derive(Debug)]
 pub(super) struct Callbacks {
     kcp: *mut IKCPCB,
     events: *mut Vec<Event>,
-    /// What `pacing_rate` has said, in bytes a second.
+    /// The last result of `pacing_rate`, in bytes per second.
     rate: Option<u64>,
 }
 
-/// What a callback is to be told.
+/// An event to report to callbacks.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A flush began with this window.
@@ -30,19 +31,20 @@ pub(super) enum Event {
     Ack(Ack),
 }
 
-// SAFETY: a control block with all that belongs to it is used by one thread at a time, as the program has promised.
+// SAFETY: the program has promised to use a control block, with everything that belongs to it, from one thread at a
+// time.
 unsafe impl Send for Callbacks {}
 
 impl Callbacks {
     /// # Safety
     ///
-    /// Both live longer than this, and whoever calls this has no reference to either.
+    /// Both live longer than this, and the caller has no reference to either.
     pub(super) const unsafe fn new(kcp: *mut IKCPCB, events: *mut Vec<Event>) -> Self {
         Self { kcp, events, rate: None }
     }
 
     fn block(&self) -> &IKCPCB {
-        // SAFETY: see `new`; no callback runs while this is used.
+        // SAFETY: see `new`; no callback runs during this borrow.
         unsafe { &*self.kcp }
     }
 
@@ -53,7 +55,7 @@ impl Callbacks {
 }
 
 impl CongestionControl for Callbacks {
-    /// ikcp.c counts from `snd_una` on, the library what has not arrived.
+    /// ikcp.c counts from `snd_una` on; the library counts what has not arrived.
     fn window(&self) -> u32 {
         let block = self.block();
         let span = block.snd_nxt.wrapping_sub(block.snd_una);
@@ -110,17 +112,17 @@ impl CongestionControl for Callbacks {
 
 /// # Safety
 ///
-/// `kcp` is a control block, and what it names as `ccops` lives.
+/// `kcp` is a control block, and its `ccops` is null or valid.
 unsafe fn ops<'a>(kcp: *mut IKCPCB) -> Option<&'a IKCPOPS> {
     // SAFETY: as the caller says.
     unsafe { (*kcp).ccops.as_ref() }
 }
 
-/// Calls the callbacks, or does what ikcp.c does where one is null.
+/// Calls the callbacks, or does what ikcp.c does if one is null.
 ///
 /// # Safety
 ///
-/// `kcp` is a control block that says how it stands, to which nobody has a reference; what it names as `ccops` lives.
+/// `kcp` is an up-to-date control block to which nobody has a reference; its `ccops` is null or valid.
 pub(super) unsafe fn tell(kcp: *mut IKCPCB, events: &[Event]) {
     let mut prior_window = 0;
     for event in events {
@@ -188,7 +190,7 @@ unsafe fn lost(kcp: *mut IKCPCB, loss: &Loss, prior_window: u32) {
     }
 }
 
-/// A window, and what it has grown by.
+/// Sets the window, in segments and in bytes.
 pub(super) const fn set(block: &mut IKCPCB, cwnd: u32) {
     block.cwnd = cwnd;
     block.incr = cwnd.saturating_mul(block.mss);
@@ -208,7 +210,7 @@ unsafe fn keep_open(kcp: *mut IKCPCB) {
     }
 }
 
-/// Doubles up to `ssthresh`, then a segment a window. Source: ikcp.c `ikcp_input`.
+/// Doubles up to `ssthresh`, then adds a segment per window. Source: ikcp.c `ikcp_input`.
 fn grow(block: &mut IKCPCB) {
     let mss = block.mss.max(1);
     if block.cwnd >= block.rmt_wnd {

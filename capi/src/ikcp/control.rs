@@ -1,4 +1,4 @@
-//! A control block with ikcp.c's knobs, clock and answers.
+//! A control block with ikcp.c's settings, clock and return values.
 
 use super::block::IKCPCB;
 use super::congestion::Callbacks;
@@ -10,19 +10,19 @@ use ww::Time;
 use ww::kcp::{self, Config, Congestion, Conv, InputError, Kcp, Millis, Recovery, RecvError, Stats};
 use ww::machine::Output;
 
-/// Where the program's clock shows 0: it may jump back before its first moment.
+/// The time at which the program's clock shows 0. The clock may jump back to before its first reading.
 const EPOCH: Time = Time::from_millis(1 << 40);
 
 pub(super) struct Control {
     pub(super) kcp: Kcp<Emitted>,
     config: Config,
-    /// The time of the last `update`, or what the program has set.
+    /// The time of the last `update`, or the time that the program set.
     current: Time,
     updated: bool,
-    /// What the program was told last, or has set.
+    /// The settings as last written to the block, or set by the program.
     knobs: Knobs,
     told: State,
-    /// The congestion control is the program's.
+    /// Whether the program has its own congestion control.
     has_control: bool,
     broken: bool,
 }
@@ -34,7 +34,7 @@ impl Object for Control {
 }
 
 impl Control {
-    /// It, and the block that the program sees.
+    /// Creates it, with the block that the program sees.
     pub(super) fn new(conv: u32, user: *mut c_void) -> Option<(Self, IKCPCB)> {
         let config =
             Config { rcv_mtu: 65_507, snd_queue: 1 << 24, snd_queue_bytes: 1 << 30, ..Config::classic() };
@@ -48,7 +48,7 @@ impl Control {
         Some((control, block))
     }
 
-    /// Takes what the program has set since it was told: `current`, knobs, and what changes by itself.
+    /// Takes what the program has changed since the block was last updated: `current`, settings and state.
     pub(super) fn take(&mut self, current: u32, is_dead: bool, knobs: Knobs, state: &State) {
         if current != self.current.wire().0 {
             self.current = self.at(current);
@@ -71,7 +71,7 @@ impl Control {
         let small = |value: i32, max: u16| u16::try_from(value.clamp(0, max.into())).unwrap_or(max);
         let most = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
         let nodelay = u8::try_from(knobs.nodelay.min(2)).unwrap_or(2);
-        // Below zero it is more than the most, as in ikcp.c.
+        // As in ikcp.c, a negative value means more than the maximum.
         let min_rto = u16::try_from(knobs.rx_minrto).unwrap_or(u16::MAX).min(60_000);
         self.configure(&Config {
             nodelay,
@@ -86,7 +86,7 @@ impl Control {
             stream: knobs.stream != 0,
             ..self.config
         });
-        // Each of the two follows the other; what is out of range is put back.
+        // `mtu` and `mss` follow each other. A value out of range is replaced.
         let head = before.mtu.saturating_sub(before.mss);
         let mtu = if knobs.mtu == before.mtu { knobs.mss.saturating_add(head) } else { knobs.mtu };
         if let (true, Ok(mtu)) = (mtu != before.mtu, u16::try_from(mtu)) {
@@ -98,7 +98,7 @@ impl Control {
         self.has_control
     }
 
-    /// Installs a control of the program, or ikcp.c's, which goes on with the window that the block has.
+    /// Installs the program's congestion control, or that of ikcp.c, which continues with the window in the block.
     pub(super) fn set_congestion(&mut self, callbacks: Option<Callbacks>) {
         self.has_control = callbacks.is_some();
         if let Some(callbacks) = callbacks {
@@ -109,12 +109,12 @@ impl Control {
         }
     }
 
-    /// Whether the values are in range.
+    /// Applies the settings. Returns whether they are in range.
     pub(super) fn configure(&mut self, config: &Config) -> bool {
         let taken = self.kcp.configure(config).is_ok();
         if taken {
             self.config = *config;
-            // Its function bounds it, the field is heeded as it is.
+            // The function limits the interval; a value in the field applies as it is.
             self.kcp.set_trace_state("interval", self.knobs.interval);
         }
         taken
@@ -124,8 +124,8 @@ impl Control {
         &self.config
     }
 
-    /// Tells the block how it stands. `stats` are taken before: a congestion control of the program looks into the block for them, and
-    /// nobody may while it is borrowed here.
+    /// Updates the block. `stats` were taken before: for them, a congestion control of the program reads the block,
+    /// which must not be borrowed then.
     pub(super) fn show(&mut self, stats: &Stats, block: &mut IKCPCB) {
         let millis = |duration: Duration| i32::try_from(duration.as_millis()).unwrap_or(i32::MAX);
         let field =
@@ -161,11 +161,11 @@ impl Control {
         block.current = self.current.wire().0;
     }
 
-    /// Without a message, `len` bytes of 0.
+    /// Without a message, sends `len` zero bytes.
     pub(super) fn send(&mut self, message: Option<&[u8]>, len: usize) -> i32 {
         let sent = match message {
             Some(message) => self.kcp.send(message),
-            // More than any message may have is refused, or cut by a stream, as well as all of it.
+            // Anything longer than a message can be is refused (or cut, in a stream) like this much.
             None => self.kcp.send(&vec![0; len.min(128 * usize::from(self.config.mss()))]),
         };
         match sent {
@@ -175,7 +175,7 @@ impl Control {
         }
     }
 
-    /// `len` below zero: it stays. Without a buffer: it goes.
+    /// If `len` is negative, the message stays queued. Without a buffer, it is dropped.
     pub(super) fn recv(&mut self, buf: Option<&mut [u8]>, len: i32) -> i32 {
         let Some(size) = self.kcp.peek_size() else {
             return if self.kcp.stats().rcv_queue == 0 { -1 } else { -2 };
@@ -216,24 +216,24 @@ impl Control {
         }
     }
 
-    /// Never later than the next beat, also where there is nothing to do: `input` measures by the clock of the last `update`.
+    /// Never later than the next interval, even if there is nothing to do: `input` uses the time of the last `update`.
     pub(super) fn check(&self, now: u32, ts_flush: u32) -> u32 {
         let at = self.at(now);
         let left = match Millis(ts_flush).since(Millis(now)) {
             left @ 1..=JUMP if self.updated => left.unsigned_abs().min(self.knobs.interval),
-            _ => return now, // or the clock has jumped
+            _ => return now, // otherwise the clock has jumped
         };
         let beat = at + Duration::from_millis(left.into());
         self.kcp.check(at).map_or(beat, |due| due.clamp(at, beat)).wire().0
     }
 
-    /// What is lost is found by time, or as ikcp.c finds it.
+    /// Chooses between loss detection by timing and that of ikcp.c.
     pub(super) fn by_time(&mut self, is_by_time: bool) -> bool {
         let recovery = if is_by_time { Recovery::default() } else { Recovery::Classic };
         self.configure(&Config { recovery, ..self.config })
     }
 
-    /// The program's time on our clock: the shorter way from the last one.
+    /// Converts the program's time to our clock: the shorter way from the last time.
     fn at(&self, now: u32) -> Time {
         let step =
             if self.updated { i64::from(Millis(now).since(self.current.wire())) } else { i64::from(now) };
@@ -242,7 +242,7 @@ impl Control {
     }
 }
 
-/// Puts the knobs into a new block.
+/// Writes the settings into a new block.
 fn show_knobs(config: &Config, block: &mut IKCPCB) {
     let Config {
         nodelay,
@@ -270,15 +270,15 @@ fn show_knobs(config: &Config, block: &mut IKCPCB) {
     block.stream = stream.into();
 }
 
-/// What `rx_minrto` is unless it is set. Source: ikcp.c `ikcp_nodelay`.
+/// The default of `rx_minrto`. Source: ikcp.c `ikcp_nodelay`.
 pub(super) const fn least_rto(nodelay: u32) -> u16 {
     if nodelay == 0 { 100 } else { 30 }
 }
 
-/// A clock further than this from the next flush, ms, has jumped. Source: ikcp.c `ikcp_check`.
+/// Distance from the next flush that counts as a jump of the clock, ms. Source: ikcp.c `ikcp_check`.
 const JUMP: i32 = 10_000;
 
-/// A size that came from C, or would not fit there anyway.
+/// Converts a size that came from C, or would not fit there anyway.
 fn int(size: usize) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
 }
@@ -287,7 +287,7 @@ fn int(size: usize) -> i32 {
 #[derive(Default)]
 pub(super) struct Emitted {
     pub(super) bytes: Vec<u8>,
-    /// Where each ends.
+    /// Where each datagram ends.
     pub(super) ends: Vec<usize>,
 }
 

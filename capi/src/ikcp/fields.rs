@@ -16,7 +16,7 @@ macro_rules! fields {
 }
 
 fields! {
-    /// The knobs, as the program has left them.
+    /// The settings, as the program left them.
     #[derive(Clone, Copy, Eq, PartialEq)]
     Knobs {
         mtu: u32,
@@ -35,7 +35,7 @@ fields! {
 }
 
 impl Knobs {
-    /// What ikcp.c takes and we cannot is put right in the block, so that it says what is in force.
+    /// Replaces values in the block that ikcp.c accepts and we cannot, so that it shows what is in force.
     pub(super) fn put_right(block: &mut IKCPCB) -> Self {
         block.snd_wnd = block.snd_wnd.max(1);
         block.rcv_wnd = block.rcv_wnd.clamp(128, u16::MAX.into());
@@ -44,8 +44,8 @@ impl Knobs {
 }
 
 fields! {
-    /// What changes by itself and a program may write all the same. The last three are the congestion control's, and left to one of the
-    /// program.
+    /// State that changes by itself, but that a program may write. The last three belong to the congestion control, and
+    /// are left alone if it is the program's.
     #[derive(Clone, Copy, Default)]
     State {
         conv: u32,
@@ -61,7 +61,7 @@ fields! {
 }
 
 impl State {
-    /// By name. A time below zero is none yet.
+    /// By name. A negative time means that there is none yet.
     fn named(&self) -> [(&'static str, u32); 9] {
         let millis = |time: i32| time.max(0).unsigned_abs();
         [
@@ -77,12 +77,13 @@ impl State {
         ]
     }
 
-    /// What the program has written since it was told `self`.
+    /// What the program has written since the state was `self`.
     pub(super) fn written(&self, now: &Self) -> impl Iterator<Item = (&'static str, u32)> {
         self.named().into_iter().zip(now.named()).filter(|(told, now)| told != now).map(|(_, now)| now)
     }
 
-    /// Puts this in the block, after `told`. What a callback has written meanwhile stays, and is taken with the next call.
+    /// Writes this state into the block, which had `told` before. What a callback wrote in the meantime stays, and is
+    /// taken with the next call.
     pub(super) fn tell(&self, told: &mut Self, block: &mut IKCPCB) {
         fn put<T: Copy + PartialEq>(field: &mut T, told: &mut T, value: T) {
             if *field == *told {

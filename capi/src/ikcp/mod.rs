@@ -1,9 +1,10 @@
 //! The functions of ikcp.h 2.1.1.
 //!
-//! They decide as ikcp.c does, but for what docs/DEVIATIONS.md of the library says: what ikcp.c takes and we refuse, `ikcp_input` answers
-//! with -4. Datagrams are put out when a function has done its work, not within; so the callback may call any of them. `ikcp_allocator`
-//! changes nothing, memory is Rust's. Programs that were compiled with the header of an older ikcp.c read other places of the control block: they
-//! are compiled anew with ours.
+//! They decide as ikcp.c does, except for what docs/DEVIATIONS.md of the library lists. If we refuse a datagram that
+//! ikcp.c accepts, `ikcp_input` returns -4. Datagrams are passed to the output callback after a function has done its
+//! work, not during it, so the callback may call any function. `ikcp_allocator` has no effect: memory is Rust's.
+//! Programs compiled with the header of an older ikcp.c use another layout of the control block: recompile them with
+//! ours.
 #![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions; others say what else")]
 
 mod block;
@@ -22,30 +23,31 @@ use std::ptr::{addr_of_mut, null_mut};
 use ww::kcp::Config;
 use ww::kcp::wire::{HEADER_LEN, conv_of};
 
-/// What is behind a control block that was handed out: that comes first.
+/// What is behind a control block that C holds. The block itself comes first.
 #[repr(C)]
 struct Block {
     public: IKCPCB,
-    /// Within a call: a callback that calls back finds it so.
+    /// Set during a call, so that calls from callbacks are detected.
     busy: bool,
-    /// What the callbacks of a congestion control are to be told.
+    /// Events to report to the callbacks of a congestion control.
     events: Vec<Event>,
     control: Control,
 }
 
-/// Answers of functions that cannot do what they are asked.
+/// Returned by functions that cannot do what they are asked.
 const MISUSE: c_int = -1;
 const LOG_OUTPUT: c_int = 1;
 const LOG_INPUT: c_int = 2;
 
-/// Calls `f`, between the knobs that the program has set and the datagrams that it is given.
+/// Calls `f`, after taking the settings of the program and before giving it the datagrams.
 ///
 /// # Safety
 ///
-/// `kcp` is null or a control block that is not released, used by one thread at a time.
+/// `kcp` is null or a control block that was not released, used by one thread at a time.
 unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_int {
     let block = kcp.cast::<Block>();
-    // SAFETY: as the caller says. No reference to the block lives while callbacks run: they get the pointer, and write through it.
+    // SAFETY: as the caller says. No reference to the block lives while callbacks run: they write to it through the
+    // pointer.
     unsafe {
         if block.is_null() || (*block).busy {
             return MISUSE;
@@ -84,7 +86,7 @@ unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_in
     }
 }
 
-/// Gives datagrams to the program, and keeps their memory for the next.
+/// Gives datagrams to the program, and keeps their memory for later ones.
 ///
 /// # Safety
 ///
@@ -118,7 +120,7 @@ unsafe fn put_out(kcp: *mut IKCPCB, mut emitted: Emitted) {
 
 /// # Safety
 ///
-/// As [`enter`]; `line` ends with a zero.
+/// As [`enter`]; `line` ends with a zero byte.
 unsafe fn log(kcp: *mut IKCPCB, line: &str) {
     // SAFETY: as the caller says.
     unsafe {
@@ -128,7 +130,8 @@ unsafe fn log(kcp: *mut IKCPCB, line: &str) {
     }
 }
 
-/// A control block for the conversation `conv`; null if there is none to be had. `user` goes to the callbacks.
+/// Creates a control block for the conversation `conv`, or returns null if that fails. `user` is passed to the
+/// callbacks.
 #[unsafe(no_mangle)]
 pub extern "C" fn ikcp_create(conv: u32, user: *mut c_void) -> *mut IKCPCB {
     let made = std::panic::catch_unwind(|| Control::new(conv, user)).ok().flatten();
@@ -139,14 +142,14 @@ pub extern "C" fn ikcp_create(conv: u32, user: *mut c_void) -> *mut IKCPCB {
     kcp
 }
 
-/// Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there; it must not be called from
-/// within `output`.
+/// Frees a control block and sends nothing. Has no effect within a callback of a congestion control, like all
+/// functions; must not be called within `output`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
     if kcp.is_null() {
         return;
     }
-    // SAFETY: as the caller says; what was handed out begins with it.
+    // SAFETY: as the caller says; a block that C holds begins with it.
     unsafe {
         if (*kcp.cast::<Block>()).busy {
             return;
@@ -160,7 +163,7 @@ pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
     }
 }
 
-/// Sets the callback that takes datagrams. It may call any function but `ikcp_release`.
+/// Sets the callback that receives datagrams. It may call any function except `ikcp_release`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setoutput(
     kcp: *mut IKCPCB,
@@ -174,8 +177,9 @@ pub unsafe extern "C" fn ikcp_setoutput(
     }
 }
 
-/// Takes the next message: its length; -1: none, -2: not all of it yet, -3: it is longer than `len`. With `len` below zero it stays, and
-/// may be -`len` long. With `buffer` null it is thrown away.
+/// Reads the next message. Returns its length; -1: there is none, -2: it has not arrived in full, -3: it is longer than
+/// `len`. If `len` is negative, the message stays queued and may have up to -`len` bytes. If `buffer` is null, the
+/// message is dropped.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_recv(kcp: *mut IKCPCB, buffer: *mut c_char, len: c_int) -> c_int {
     let size = usize::try_from(len.unsigned_abs()).unwrap_or(0);
@@ -185,8 +189,8 @@ pub unsafe extern "C" fn ikcp_recv(kcp: *mut IKCPCB, buffer: *mut c_char, len: c
     unsafe { enter(kcp, |control| control.recv(buf, len)) }
 }
 
-/// Queues a message: its length, or how much of it in stream mode; -2: it would take more fragments than a window has; -1: the queue is full.
-/// With `buffer` null it is `len` bytes of 0; ikcp.c sends what the memory happens to hold.
+/// Queues a message. Returns its length, or in stream mode the bytes taken; -2: it needs more fragments than a window
+/// has, -1: the queue is full. If `buffer` is null, sends `len` zero bytes (ikcp.c sends uninitialised memory).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_send(kcp: *mut IKCPCB, buffer: *const c_char, len: c_int) -> c_int {
     let Ok(size) = usize::try_from(len) else { return MISUSE };
@@ -196,7 +200,7 @@ pub unsafe extern "C" fn ikcp_send(kcp: *mut IKCPCB, buffer: *const c_char, len:
     unsafe { enter(kcp, |control| control.send(message, size)) }
 }
 
-/// Flushes if an interval has passed. `current`: ms, of a clock that only goes forward.
+/// Flushes if an interval has passed. `current`: ms, of a monotonic clock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_update(kcp: *mut IKCPCB, current: u32) {
     // SAFETY: as the caller says.
@@ -208,7 +212,8 @@ pub unsafe extern "C" fn ikcp_update(kcp: *mut IKCPCB, current: u32) {
     };
 }
 
-/// When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest, the next flush at the latest.
+/// When to call `ikcp_update` next, if nothing is sent or received before: not before `current`, and not after the next
+/// flush.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_check(kcp: *const IKCPCB, current: u32) -> u32 {
     let mut due = current;
@@ -223,8 +228,8 @@ pub unsafe extern "C" fn ikcp_check(kcp: *const IKCPCB, current: u32) -> u32 {
     due
 }
 
-/// Takes a datagram: 0; -1: too short, or of another conversation, -2: shorter than it says, -3: no command, -4: nothing that we believe. A
-/// datagram that is refused has changed nothing.
+/// Takes a datagram. Returns 0; -1: too short, or of another conversation, -2: shorter than it says, -3: unknown
+/// command, -4: implausible. A refused datagram has changed nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_input(kcp: *mut IKCPCB, data: *const c_char, size: c_long) -> c_int {
     let Ok(size) = usize::try_from(size) else { return MISUSE };
@@ -239,7 +244,7 @@ pub unsafe extern "C" fn ikcp_input(kcp: *mut IKCPCB, data: *const c_char, size:
     }
 }
 
-/// Flushes now, by the time of the last `ikcp_update`; nothing before the first.
+/// Flushes now, with the time of the last `ikcp_update`. Does nothing before the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_flush(kcp: *mut IKCPCB) {
     // SAFETY: as the caller says.
@@ -251,7 +256,7 @@ pub unsafe extern "C" fn ikcp_flush(kcp: *mut IKCPCB) {
     };
 }
 
-/// The length of the next message; -1: none, or not all of it yet.
+/// The length of the next message; -1: there is none, or it has not arrived in full.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_peeksize(kcp: *const IKCPCB) -> c_int {
     let size = |control: &mut Control| control.kcp.peek_size().and_then(|size| c_int::try_from(size).ok());
@@ -259,7 +264,8 @@ pub unsafe extern "C" fn ikcp_peeksize(kcp: *const IKCPCB) -> c_int {
     unsafe { enter(kcp.cast_mut(), |control| size(control).unwrap_or(-1)) }
 }
 
-/// Sets the largest datagram, 50 to 65,507 bytes: 0; -1: out of range, or larger segments wait.
+/// Sets the size of the largest datagram, 50 to 65,507 bytes. Returns 0; -1: out of range, or larger segments are
+/// waiting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setmtu(kcp: *mut IKCPCB, mtu: c_int) -> c_int {
     let set = |control: &mut Control| {
@@ -271,7 +277,7 @@ pub unsafe extern "C" fn ikcp_setmtu(kcp: *mut IKCPCB, mtu: c_int) -> c_int {
     unsafe { enter(kcp, |control| set(control).unwrap_or(-1)) }
 }
 
-/// Sets the windows, segments; 0 or less: as it is. The receive window is 128 to 65,535.
+/// Sets the windows, segments; 0 or less: unchanged. The receive window is 128 to 65,535.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_wndsize(kcp: *mut IKCPCB, sndwnd: c_int, rcvwnd: c_int) -> c_int {
     // SAFETY: as the caller says.
@@ -286,14 +292,14 @@ pub unsafe extern "C" fn ikcp_wndsize(kcp: *mut IKCPCB, sndwnd: c_int, rcvwnd: c
     }
 }
 
-/// Messages' segments that are not acknowledged, or not sent.
+/// Number of segments that are unacknowledged or unsent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_waitsnd(kcp: *const IKCPCB) -> c_int {
     // SAFETY: as the caller says.
     unsafe { enter(kcp.cast_mut(), |control| c_int::try_from(control.kcp.wait_snd()).unwrap_or(c_int::MAX)) }
 }
 
-/// Sets the knobs of the same names; below zero: as it is. `interval` is 10 to 5000 ms.
+/// Sets the settings with these names; negative: unchanged. `interval` is 10 to 5000 ms.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_nodelay(
     kcp: *mut IKCPCB,
@@ -323,8 +329,8 @@ pub unsafe extern "C" fn ikcp_nodelay(
     }
 }
 
-/// Installs a congestion control, or with null the one of ikcp.c: 0; -1: its `init` said no, and there is the one of ikcp.c. `ops` lives as
-/// long as it is installed.
+/// Installs a congestion control; null: that of ikcp.c. Returns 0; -1: its `init` refused, and that of ikcp.c is
+/// installed. `ops` must live as long as it is installed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setcc(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_int {
     // SAFETY: as the caller says; no call is under way while `init` and `release` run.
@@ -351,7 +357,7 @@ pub unsafe extern "C" fn ikcp_setcc(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_
     }
 }
 
-/// Does nothing: memory is Rust's.
+/// Has no effect: memory is Rust's.
 #[unsafe(no_mangle)]
 pub const extern "C" fn ikcp_allocator(
     _new_malloc: Option<unsafe extern "C" fn(usize) -> *mut c_void>,
@@ -359,7 +365,7 @@ pub const extern "C" fn ikcp_allocator(
 ) {
 }
 
-/// The conversation that a datagram of at least 4 bytes is of; 0 for null.
+/// The conversation of a datagram of at least 4 bytes; 0 for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_getconv(ptr: *const c_void) -> u32 {
     let mut header = [0; HEADER_LEN];
@@ -370,8 +376,8 @@ pub unsafe extern "C" fn ikcp_getconv(ptr: *const c_void) -> u32 {
     conv_of(&header).map_or(0, |conv| conv.0)
 }
 
-/// Not of ikcp.h: with 1, what is lost is found by time and not by the knobs, as whitewater does by itself; with 0 as ikcp.c does. Set
-/// `kcp->current` before `ikcp_input`, and call `ikcp_flush` after `ikcp_send`, and it is as fast as it can be.
+/// Not in ikcp.h. 1: detect loss by timing instead of by the settings, as whitewater does by default; 0: as ikcp.c
+/// does. For the lowest latency, also set `kcp->current` before `ikcp_input`, and call `ikcp_flush` after `ikcp_send`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_kcp_by_time(kcp: *mut IKCPCB, is_by_time: c_int) -> c_int {
     // SAFETY: as the caller says.

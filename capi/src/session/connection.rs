@@ -1,4 +1,4 @@
-//! What goes through a session that is up, for both ends alike.
+//! What both ends do with a session that is up.
 
 use super::event::ww_event;
 use super::millis;
@@ -10,27 +10,28 @@ use ww::channel::{RecvError, SendError};
 use ww::session::Connection;
 use ww::{Channel, SessionConfig};
 
-/// How a session stands. Bytes are of UDP payload.
+/// The state of a session. Bytes are those of UDP payloads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ww_stats {
-    /// Round trip, smoothed, microseconds; 0 before the first.
+    /// Smoothed round trip, microseconds; 0 before the first.
     pub rtt_us: u64,
-    /// Its mean deviation.
+    /// Its mean deviation, microseconds.
     pub rttvar_us: u64,
-    /// Share of the packets sent in the last 10 s that got lost on the way, 0 to 1; -1: not known, for too few were sent.
+    /// Share of the packets of the last 10 s that got lost on the way to the peer, 0 to 1; -1: unknown, because too few
+    /// were sent.
     pub loss: f64,
     /// Datagrams sent.
     pub sent: u64,
-    /// Bytes of them.
+    /// Bytes sent.
     pub bytes_sent: u64,
     /// Datagrams received.
     pub received: u64,
-    /// Bytes of them.
+    /// Bytes received.
     pub bytes_received: u64,
 }
 
-/// A client or a server: what holds sessions. A client has one, whatever its number.
+/// A client or a server. A client has one session, whatever its number.
 pub(super) trait End: Object {
     fn connection(&mut self, session: u32) -> Option<&mut Connection>;
     fn channel(&self, number: u32) -> Option<Channel>;
@@ -80,7 +81,7 @@ pub(super) trait End: Object {
         0
     }
 
-    /// Below zero is for ever.
+    /// Below zero: forever.
     fn poll_for(&mut self, millis: i64) -> i32 {
         let timeout = u64::try_from(millis).ok().map(Duration::from_millis);
         self.poll(timeout).map_or_else(|error| of_io(&error), i32::from)
@@ -88,7 +89,7 @@ pub(super) trait End: Object {
 
     /// # Safety
     ///
-    /// `event` is null or one; what is there need not have been an event.
+    /// `event` is null, or points to room for one, initialised or not.
     unsafe fn event(&mut self, event: *mut ww_event) -> i32 {
         if event.is_null() {
             return WW_MISUSE;
@@ -100,7 +101,7 @@ pub(super) trait End: Object {
     }
 }
 
-/// The channels of a session by their numbers: of bytes, as all of C's are.
+/// The channels of a session by number. In C all of them carry bytes.
 pub(super) fn numbered(config: &SessionConfig) -> Vec<Channel> {
     config.channels.iter().filter_map(|config| config.channel.of().ok()).collect()
 }
@@ -121,7 +122,7 @@ impl ww_stats {
     }
 }
 
-/// Copies `bytes` to where they are read to: how many, if there is room for them.
+/// Copies `bytes` to `buf`. Returns how many, if they fit.
 pub(super) fn copy(bytes: &[u8], buf: &mut [u8]) -> i32 {
     buf.get_mut(..bytes.len()).map_or(WW_TOO_LONG, |buf| {
         buf.copy_from_slice(bytes);
@@ -129,7 +130,7 @@ pub(super) fn copy(bytes: &[u8], buf: &mut [u8]) -> i32 {
     })
 }
 
-/// Which error a failed socket, or a config that is none, is.
+/// The error code for a failed socket or an invalid config.
 pub(super) fn of_io(error: &io::Error) -> i32 {
     match error.get_ref().and_then(|error| error.downcast_ref::<ww::net::Error>()) {
         Some(ww::net::Error::Config(_)) => crate::error::WW_CONFIG,

@@ -2,27 +2,27 @@
 
 use ww::{CloseReason, Event, SessionId};
 
-/// Something has happened: the session of `session` (at a server), and what, one of `WW_EVENT_..`.
+/// Something that has happened: `kind` says what, and at a server `session` says where.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ww_event {
     /// One of `WW_EVENT_..`.
     pub kind: i32,
-    /// At a server: which session.
+    /// At a server: the session.
     pub session: u32,
-    /// Of `WW_EVENT_CLOSED`: why, one of `WW_CLOSED_..`.
+    /// For `WW_EVENT_CLOSED`: why, one of `WW_CLOSED_..`.
     pub reason: i32,
-    /// Of `WW_EVENT_CLOSED`: the code of who closed or rejected it.
+    /// For `WW_EVENT_CLOSED`: the code with which it was closed or rejected.
     pub code: u16,
-    /// Of `WW_EVENT_CLOSED`: whether something was sent that is not known to have arrived.
+    /// For `WW_EVENT_CLOSED`: whether some of what was sent is not known to have arrived.
     pub is_undelivered: bool,
 }
 
-/// A client wants to come in: `ww_server_admit` or `ww_server_reject` it within 10 s.
+/// A client asks to join: call `ww_server_admit` or `ww_server_reject` within 10 s.
 pub const WW_EVENT_REQUESTED: i32 = 1;
 /// The session is up.
 pub const WW_EVENT_CONNECTED: i32 = 2;
-/// There is something to be read: read until nothing is left.
+/// There is something to read: read until nothing is left.
 pub const WW_EVENT_READABLE: i32 = 3;
 /// A channel that was full has room again.
 pub const WW_EVENT_WRITABLE: i32 = 4;
@@ -32,20 +32,20 @@ pub const WW_EVENT_REDIRECTED: i32 = 5;
 pub const WW_EVENT_MOVED: i32 = 6;
 /// The session is over.
 pub const WW_EVENT_CLOSED: i32 = 7;
-/// Something that this version of the header does not know.
+/// An event that this version of the header does not know.
 pub const WW_EVENT_OTHER: i32 = 100;
 
 /// This end closed it, with `code`.
 pub const WW_CLOSED_LOCAL: i32 = 1;
 /// The peer closed it, with `code`.
 pub const WW_CLOSED_PEER: i32 = 2;
-/// The server does not take us: `code` is its application's.
+/// The server rejected us: `code` is its application's.
 pub const WW_CLOSED_REJECTED: i32 = 3;
-/// The server does not take us: it is busy, or of another version.
+/// The server refused us: it is full, of another version, or set up differently.
 pub const WW_CLOSED_DENIED: i32 = 4;
-/// Nothing was heard any more, or never.
+/// The peer fell silent, or never answered.
 pub const WW_CLOSED_TIMEOUT: i32 = 5;
-/// Any other reason: `code` is one of the protocol's own.
+/// Any other reason: `code` is one of the protocol's.
 pub const WW_CLOSED_OTHER: i32 = 100;
 
 impl ww_event {

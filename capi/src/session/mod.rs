@@ -1,6 +1,6 @@
-//! Clients and servers, each with its socket, polled from a loop.
+//! Clients and servers, each with its own socket, polled from a loop.
 //!
-//! The types whose names end in `_client` and `_server` are made and freed here; all they are given is copied.
+//! The types `.._client` and `.._server` are created and freed here. Everything passed to them is copied.
 
 pub mod client;
 pub mod connection;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// # Safety
 ///
-/// `text` is null, or ends with a zero.
+/// `text` is null, or ends with a zero byte.
 unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, i32> {
     if text.is_null() {
         return Err(WW_MISUSE);
@@ -25,11 +25,11 @@ unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, i32> {
     unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| WW_MISUSE)
 }
 
-/// What `make` makes, or null, and which error it was.
+/// Returns what `make` makes; or null, with the error code in `error`.
 ///
 /// # Safety
 ///
-/// `error` is null or an int.
+/// `error` is null or points to an int.
 unsafe fn made<T>(make: impl FnOnce() -> Result<*mut T, i32>, error: *mut i32) -> *mut T {
     let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or(Err(WW_PANIC));
     // SAFETY: as the caller says.
@@ -39,7 +39,7 @@ unsafe fn made<T>(make: impl FnOnce() -> Result<*mut T, i32>, error: *mut i32) -
     made.unwrap_or(null_mut())
 }
 
-/// ms, rounded up; -1: for ever.
+/// In ms, rounded up; -1: forever.
 fn millis(wait: Option<Duration>) -> i64 {
     wait.map_or(-1, |wait| i64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX))
 }

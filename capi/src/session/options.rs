@@ -1,4 +1,4 @@
-//! How sessions are set up.
+//! The settings of sessions.
 
 use crate::error::WW_MISUSE;
 use crate::guard::{array, bytes};
@@ -9,96 +9,98 @@ use ww::session::token::{PublicToken, ServerKey};
 use ww::session::{RepairConfig, Suite};
 use ww::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig};
 
-/// How a client connects or a server serves. All zero is a session of one ordered channel that is not encrypted: for local networks and tests.
-/// What is zero is as the library has it.
+/// How a client connects or a server serves. All zeros: a session with one ordered channel and without encryption, for
+/// local networks and tests. Each field that is zero has the library's default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ww_options {
-    /// The game and its version, the same at both ends.
+    /// The game and its version: the same at both ends.
     pub protocol_id: u64,
     /// How sessions are protected, one of `WW_SUITE_..`: the same at both ends.
     pub suite: u16,
-    /// At a server: sessions at a time, up to 16,384.
+    /// At a server: most sessions at a time, up to 16,384.
     pub max_sessions: u16,
-    /// ms after which a session that nothing is heard of is over.
+    /// ms of silence after which a session is over.
     pub timeout_ms: u32,
-    /// ms after which something is said when there is nothing to say.
+    /// ms without other traffic after which a ping is sent.
     pub keepalive_ms: u32,
-    /// The channels by their numbers from 0, the most urgent first, the same at both ends; or null: one, `WW_CHANNEL_ORDERED`.
+    /// The channels by number from 0, the most urgent first: the same at both ends. Null: one `WW_CHANNEL_ORDERED`.
     pub channels: *const ww_channel,
-    /// How many they are, up to 32.
+    /// Number of channels, up to 32.
     pub channel_count: usize,
     /// 32 random bytes that both ends know, for `WW_SUITE_PSK`; or null.
     pub psk: *const u8,
-    /// Null, or 32 bytes for `WW_SUITE_KEY`: at a server its private key, at a client what `ww_public_key` makes of it.
+    /// 32 bytes for `WW_SUITE_KEY`: at a server its private key, at a client what `ww_public_key` makes of it; or null.
     pub server_key: *const u8,
-    /// At a client, what the server's program is told of it: up to 256 bytes.
+    /// At a client: what to tell the server's program, up to 256 bytes.
     pub user: *const u8,
-    /// How many.
+    /// Length of `user`.
     pub user_len: usize,
-    /// At a server, unless it is 0: ask about each client, see `WW_EVENT_REQUESTED`.
+    /// At a server: nonzero to be asked about each client; see `WW_EVENT_REQUESTED`.
     pub ask: u8,
-    /// Most bytes of repairs of lost packets, in percent of the others, up to 100; 0: none. Both ends have to want them.
+    /// Most bytes of repairs for lost packets, in percent of all other bytes, up to 100; 0: none. Both ends must enable
+    /// them.
     pub repairs: u8,
-    /// At a client, a connect token as a matchmaker hands it out; or null. It says where the server is and how the session is protected: the address,
-    /// `suite`, `psk` and `server_key` are not looked at then.
+    /// At a client: a connect token from a matchmaker, or null. It contains the address of the server and how the
+    /// session is protected: the address argument, `suite`, `psk` and `server_key` are then ignored.
     pub token: *const u8,
-    /// Its bytes.
+    /// Length of `token`.
     pub token_len: usize,
-    /// At a server, the 32 bytes that the matchmaker seals connect tokens with, or null: only clients with a token for this server come in
-    /// then, of a `suite` with a `psk`, which is in the token. Tokens from before the server was made do not count.
+    /// At a server: the 32 bytes with which the matchmaker seals connect tokens, or null. With it, only clients with a
+    /// token for this server can join. `suite` must be one with a `psk`, which is in the token. Tokens made before the
+    /// server started are refused.
     pub token_key: *const u8,
-    /// The number of this server in its tokens, of this process alone.
+    /// The number of this server in its tokens: unique to this process.
     pub server_id: u64,
-    /// What tells the keys of a server apart.
+    /// Distinguishes the keys of a server.
     pub key_id: u8,
 }
 
-/// Not encrypted: a checksum, for local networks and tests.
+/// Not encrypted, only a checksum: for local networks and tests.
 pub const WW_SUITE_CHECKED: u16 = 0;
-/// Encrypted by a secret that both ends know (`psk`).
+/// Encrypted with a secret that both ends know (`psk`).
 pub const WW_SUITE_PSK: u16 = 0x201;
-/// Encrypted, and the client knows that it is the server (`server_key`).
+/// Encrypted, and the client verifies the server (`server_key`).
 pub const WW_SUITE_KEY: u16 = 0x301;
 
-/// A channel of a session. What is zero is as the library has it.
+/// A channel of a session. Each field that is zero has the library's default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ww_channel {
-    /// How its messages arrive, one of `WW_CHANNEL_..`.
+    /// How messages arrive, one of `WW_CHANNEL_..`.
     pub kind: u8,
     /// What carries it, one of `WW_CARRIER_..`.
     pub carrier: u8,
-    /// Longest message, bytes, up to 2^26 (64 MiB); 0: 1 MiB. Messages that are not reliable have to fit into a datagram as well.
+    /// Longest message, bytes, up to 2^26 (64 MiB); 0: 1 MiB. Unreliable messages must also fit into a datagram.
     pub max_message: u32,
 }
 
 /// All messages, in order.
 pub const WW_CHANNEL_ORDERED: u8 = 0;
-/// All messages, as they come.
+/// All messages, in any order.
 pub const WW_CHANNEL_UNORDERED: u8 = 1;
 /// The newest of the messages that arrive.
 pub const WW_CHANNEL_SEQUENCED: u8 = 2;
-/// The messages that arrive, as they come.
+/// Those messages that arrive, in any order.
 pub const WW_CHANNEL_UNRELIABLE: u8 = 3;
-/// All bytes in order, without bounds between messages.
+/// All bytes in order, without message boundaries.
 pub const WW_CHANNEL_STREAM: u8 = 4;
 
 /// KCP for ordered channels and streams, packets for all others.
 pub const WW_CARRIER_DEFAULT: u8 = 0;
-/// KCP: a message leaves at once; for ordered channels and streams.
+/// KCP: a message is sent at once. For ordered channels and streams.
 pub const WW_CARRIER_KCP: u8 = 1;
-/// Packets, which many small messages share; for all but streams.
+/// Packets, which many small messages share. For all kinds except streams.
 pub const WW_CARRIER_PACKETS: u8 = 2;
 
 impl ww_options {
-    /// All zero.
+    /// All zeros.
     // SAFETY: numbers and pointers.
     pub(super) const DEFAULT: Self = unsafe { std::mem::zeroed() };
 
     /// # Safety
     ///
-    /// The pointers are null or have what is said of them.
+    /// Each pointer is null or as its field describes.
     unsafe fn session(&self) -> Result<SessionConfig, i32> {
         let mut config = SessionConfig { protocol_id: self.protocol_id, ..SessionConfig::default() };
         let set = |to: &mut Duration, millis: u32| {
@@ -122,11 +124,11 @@ impl ww_options {
         Ok(config)
     }
 
-    /// Where a client is to connect to, and how.
+    /// The addresses and the config of a client.
     ///
     /// # Safety
     ///
-    /// As `session`.
+    /// As [`Self::session`].
     pub(super) unsafe fn client(&self, address: &str) -> Result<(Vec<SocketAddr>, ClientConfig), i32> {
         // SAFETY: as the caller says.
         unsafe {
@@ -149,7 +151,7 @@ impl ww_options {
 
     /// # Safety
     ///
-    /// As `session`.
+    /// As [`Self::session`].
     pub(super) unsafe fn server(&self) -> Result<ServerConfig, i32> {
         // SAFETY: as the caller says.
         unsafe {
@@ -207,7 +209,7 @@ pub(super) unsafe fn key(key: *const u8) -> Option<[u8; 32]> {
     unsafe { bytes(key, 32) }?.try_into().ok()
 }
 
-/// The public half of a server's key: 32 bytes each.
+/// Computes the public half of a server's key: 32 bytes each.
 ///
 /// # Safety
 ///

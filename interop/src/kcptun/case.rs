@@ -1,4 +1,4 @@
-//! What both ends agree on, the network between them, and what they have to count.
+//! What both ends agree on, the network between them, and what their counters must show.
 
 use super::{KEY, Program, counted};
 use crate::exchange::{By, WINDOW};
@@ -18,16 +18,17 @@ pub struct Case {
     pub crypt: &'static str,
     /// Data and parity shards; zeros: none.
     pub fec: (u8, u8),
-    /// Share of datagrams that get lost each way.
+    /// Share of datagrams lost in each direction.
     pub loss: f64,
-    /// How our end finds losses.
+    /// How our end detects losses.
     pub by: By,
-    /// Of the network and of what is sent.
+    /// The seed of the network and of the data.
     pub seed: u64,
 }
 
 impl Case {
-    /// With each cipher, with and without parity, clean and lossy; with `aes` also more shards, and each way to find losses.
+    /// With each cipher, with and without parity, without and with losses; with `aes`, also more shards and each kind
+    /// of recovery.
     #[must_use]
     pub fn all(ciphers: &[&'static str]) -> Vec<Self> {
         let mut all = Vec::new();
@@ -44,23 +45,23 @@ impl Case {
         all
     }
 
-    /// The network before this server.
+    /// A relay in front of this server.
     #[must_use]
     pub fn relay(&self, server: SocketAddr) -> Relay {
         Relay::start(server, &network(self.loss), self.seed)
     }
 
-    /// Of our end.
+    /// The config of our end.
     #[must_use]
     pub fn config(&self) -> Config {
         self.by.with(Config { snd_wnd: WINDOW, ..Mode::Fast2.config() })
     }
 
-    /// The same around KCP.
+    /// What our end wraps around KCP.
     ///
     /// # Panics
     ///
-    /// When there is no such cipher.
+    /// If there is no such cipher.
     #[must_use]
     pub fn wire(&self) -> kcp_go::Config {
         let (crypt, (data, parity)) = (self.crypt.parse().unwrap(), self.fec);
@@ -78,18 +79,18 @@ impl Case {
         }
     }
 
-    /// Bytes of which no two places look alike.
+    /// Random bytes to send.
     #[must_use]
     pub fn random(&self) -> Vec<u8> {
         let mut rng = SimRng::new(self.seed, 9);
         (0..BYTES / self.slowness()).map(|_| rng.next_u64().to_le_bytes()[0]).collect()
     }
 
-    /// What our end has counted.
+    /// Checks and describes the counters of our end.
     ///
     /// # Panics
     ///
-    /// When that is wrong.
+    /// If they are wrong.
     #[must_use]
     pub fn ours(&self, stats: &Stats, wire: kcp_go::Stats) -> String {
         assert_eq!(stats.rejected.total(), u64::from(stats.rejected.window), "{stats:?}");
@@ -102,11 +103,11 @@ impl Case {
         format!("{segments:3} segments, {resends:3} resends, {recovered:2} recovered")
     }
 
-    /// What their end has counted.
+    /// Checks and describes the counters of their end.
     ///
     /// # Panics
     ///
-    /// When that is wrong.
+    /// If they are wrong.
     #[must_use]
     pub fn theirs(&self, program: &mut Program) -> String {
         let counted = counted(program);
@@ -118,17 +119,18 @@ impl Case {
         format!("{segments:3} segments, {resends:3} resends, {recovered:2} recovered")
     }
 
-    /// What has to be recovered of what is lost, at either end.
+    /// How many lost datagrams must be recovered, at either end.
     fn least_recovered(&self) -> u64 {
         if self.loss > 0.0 && self.fec.1 > 0 { 6 / self.slowness() as u64 } else { 0 }
     }
 
-    /// How much less is sent: a datagram takes our Twofish half a millisecond.
+    /// How much less is sent: our Twofish takes half a millisecond per datagram.
     fn slowness(&self) -> usize {
         if self.crypt == "twofish" { 3 } else { 1 }
     }
 
-    /// Datagrams that their end has spoiled: its SM4 is not made for several threads, and even among themselves some of each hundred are.
+    /// Datagrams that their end may corrupt: its SM4 is not thread-safe, and even between two of theirs some of every
+    /// hundred are damaged.
     fn most_unreadable(&self) -> u64 {
         if self.crypt == "sm4" { 100 } else { 0 }
     }

@@ -11,17 +11,17 @@ use std::fs::read_to_string;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::Command;
 
-/// What Debian's version (20210922) encrypts by, but for `tea`, which ours does not.
+/// The ciphers of Debian's version (20210922), without `tea`, which we do not have.
 pub const CIPHERS: [&str; 12] = [
     "none", "xor", "aes", "aes-128", "aes-192", "salsa20", "sm4", "twofish", "blowfish", "cast5", "3des",
     "xtea",
 ];
-/// Of which all keys are made.
+/// All keys are derived from this.
 pub const KEY: &str = "interop key";
-/// Largest UDP payload, bytes: what both ends have of themselves.
+/// Largest UDP payload, bytes: the default at both ends.
 const MTU: u16 = 1350;
 
-/// Whether both programs are there; says so if not.
+/// Whether both programs are installed. Reports it if not.
 #[must_use]
 pub fn is_there() -> bool {
     let is_there = [CLIENT, SERVER].iter().all(|name| find(name).is_some());
@@ -31,21 +31,21 @@ pub fn is_there() -> bool {
     is_there
 }
 
-/// Takes TCP at the address that is returned, for this server.
+/// Starts a client for this server. Returns the address where it accepts TCP.
 ///
 /// # Panics
 ///
-/// When it does not start.
+/// If it does not start.
 #[must_use]
 pub fn client(server: SocketAddr, case: &Case) -> (Program, SocketAddr) {
     client_of(server, case, 1)
 }
 
-/// The same with so many sessions, which take turns.
+/// The same with several sessions, used in turns.
 ///
 /// # Panics
 ///
-/// When it does not start.
+/// If it does not start.
 #[must_use]
 pub fn client_of(server: SocketAddr, case: &Case, sessions: usize) -> (Program, SocketAddr) {
     let mut command = command(CLIENT, case);
@@ -63,15 +63,16 @@ pub fn client_of(server: SocketAddr, case: &Case, sessions: usize) -> (Program, 
     (program, address.expect("its address"))
 }
 
-/// Takes KCP at the address that is returned, and sends what it carries to this TCP server.
+/// Starts a server that forwards to this TCP server. Returns the address where it accepts KCP.
 ///
 /// # Panics
 ///
-/// When it does not start.
+/// If it does not start.
 #[must_use]
 pub fn server(target: SocketAddr, case: &Case) -> (Program, SocketAddr) {
     for _ in 0..10 {
-        // It does not tell the port that it has got of the system, so it is given one, which another may have taken in the meantime.
+        // It does not report the port that the system chooses, so we choose one. Another program may take it in the
+        // meantime.
         let address = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let mut command = command(SERVER, case);
         command.args(["--listen", &address.to_string(), "--target", &target.to_string()]);
@@ -83,11 +84,11 @@ pub fn server(target: SocketAddr, case: &Case) -> (Program, SocketAddr) {
     panic!("no port for {SERVER}");
 }
 
-/// What a program has counted: the names are those of kcp-go.
+/// The counters of a program, by kcp-go's names.
 ///
 /// # Panics
 ///
-/// When it does not tell.
+/// If it does not print them.
 #[must_use]
 pub fn counted(program: &mut Program) -> HashMap<String, u64> {
     let id = program.id().to_string();
@@ -105,7 +106,7 @@ fn command(name: &str, case: &Case) -> Command {
     command
 }
 
-/// Whether anybody has this port of UDP. Linux only, as Debian's programs.
+/// Whether this UDP port is in use. Linux only, like Debian's programs.
 fn is_bound(port: u16) -> bool {
     let has = |table: &str| {
         table.lines().any(|line| {

@@ -1,4 +1,4 @@
-//! The calls that pump while they wait.
+//! The methods that pump while they wait.
 
 use super::Socket;
 use crate::kcp::{RecvError, SendError};
@@ -7,14 +7,13 @@ use std::io;
 use std::time::Duration;
 
 impl Socket {
-    /// Queues a message and pumps when that is due. Waits for room in the send queue, at most for
-    /// the write timeout. Returns the bytes queued: all of them, but in stream mode see
-    /// [`Kcp::send`](crate::kcp::Kcp::send).
+    /// Queues a message, and pumps when that is due. Waits for room in the send queue, at most for the write timeout.
+    /// Returns the bytes queued: the whole message, except in stream mode; see [`Kcp::send`](crate::kcp::Kcp::send).
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when the write timeout passes, `InvalidInput` when the message is longer than
-    /// a message can be, `TimedOut` when the peer is gone.
+    /// `WouldBlock` if the write timeout passes, `InvalidInput` if the message is too long, `TimedOut` if the peer is
+    /// gone.
     pub fn send_blocking(&mut self, message: &[u8]) -> io::Result<usize> {
         self.has_sent = true;
         let deadline = self.deadline(self.write_timeout);
@@ -33,17 +32,17 @@ impl Socket {
         }
     }
 
-    /// Takes the next message, and pumps until there is one, at most for the read timeout.
+    /// Reads the next message, and pumps until there is one, at most for the read timeout.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when the read timeout passes, `InvalidInput` when `buf` is too small (the
-    /// message stays), `TimedOut` when the peer is gone and every message it sent was taken.
+    /// `WouldBlock` if the read timeout passes, `InvalidInput` if `buf` is too small (the message stays queued),
+    /// `TimedOut` if the peer is gone and all its messages were read.
     pub fn recv_blocking(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let deadline = self.deadline(self.read_timeout);
         if self.acks_wait {
             let now = self.driver.now();
-            self.update(now); // or messages that always are there already would keep them back
+            self.update(now); // otherwise messages that are already there would postpone this
         }
         loop {
             if self.late_acks {
@@ -61,12 +60,12 @@ impl Socket {
         }
     }
 
-    /// Pumps until the peer has acknowledged everything, at most for `timeout`. Bare KCP says no
-    /// goodbye, so this is what to do before dropping the socket.
+    /// Pumps until the peer has acknowledged everything, for at most `timeout`. Bare KCP says no goodbye, so call this
+    /// before dropping the socket.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when the time passes first, `TimedOut` when the peer is gone.
+    /// `WouldBlock` if the time passes first, `TimedOut` if the peer is gone.
     pub fn drain(&mut self, timeout: Duration) -> io::Result<()> {
         let deadline = self.deadline(Some(timeout));
         loop {
@@ -78,13 +77,13 @@ impl Socket {
         }
     }
 
-    /// Takes a message that is there, or has arrived; what acknowledges it is for the next call to send.
+    /// Reads a message that is already there or has arrived. The next call sends its acknowledgement.
     fn recv_first(&mut self, buf: &mut [u8]) -> io::Result<Result<usize, RecvError>> {
         let received = self.recv_into(buf);
         if received != Err(RecvError::NoMessage) {
             return Ok(received);
         }
-        // Who asks and answers in turn has one datagram to wait for.
+        // A program that asks and answers in turns waits for a single datagram.
         let most = if std::mem::take(&mut self.has_sent) { 1 } else { usize::MAX };
         self.receive_up_to(most)?;
         self.pump_due = Time::ZERO;
@@ -92,7 +91,7 @@ impl Socket {
         Ok(self.recv_into(buf))
     }
 
-    /// Pumps if that is due, but does not read again what was read a moment ago.
+    /// Pumps if that is due, but does not read again right after a read.
     fn update_if_due(&mut self) -> io::Result<()> {
         let now = self.driver.now();
         if now.since(self.read_at) >= READ_EACH {
@@ -108,7 +107,7 @@ impl Socket {
         if now < self.pump_due { Ok(Some(self.pump_due.since(now))) } else { self.pump() }
     }
 
-    /// Waits for a datagram, for `wait` or until `deadline`; `WouldBlock` when that has passed.
+    /// Waits for a datagram, for `wait` or until `deadline`. `WouldBlock` once that has passed.
     fn wait(&mut self, wait: Option<Duration>, deadline: Option<Time>) -> io::Result<()> {
         let left = deadline.map(|deadline| deadline.since(self.driver.now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -127,5 +126,5 @@ fn is_full(sent: &Result<usize, SendError>) -> bool {
     sent.is_err_and(|error| error.is_full())
 }
 
-/// How long a program that sends and does not receive may leave the socket unread: much less than a round trip is taken to be.
+/// How long a program that only sends may leave the socket unread: much less than a round trip.
 const READ_EACH: Duration = Duration::from_millis(1);
