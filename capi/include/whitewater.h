@@ -20,42 +20,42 @@ typedef struct IKCPCB ikcpcb;
 
 
 /*
- Not now: nothing to take, or no room. Try again later.
+ Not now: there is nothing to read, or no room. Try again later.
  */
 #define WW_AGAIN -1
 
 /*
- The message does not fit into the buffer, and stays; or it is too long to be sent.
+ The message does not fit into the buffer, and stays queued; or it is too long to send.
  */
 #define WW_TOO_LONG -2
 
 /*
- The session is over, or not up yet, or there is no such session.
+ The session is over or not up yet, or there is no such session.
  */
 #define WW_CLOSED -3
 
 /*
- A null pointer, a negative length, an index that there is none of, an address that is none, a call from within a callback.
+ A null pointer, a negative length, an unknown index, an invalid address, or a call from within a callback.
  */
 #define WW_MISUSE -4
 
 /*
- The socket has failed, or could not be made.
+ The socket has failed, or could not be created.
  */
 #define WW_IO -5
 
 /*
- A value of a configuration is out of range.
+ A setting is out of range.
  */
 #define WW_CONFIG -6
 
 /*
- There was a panic, now or earlier: this object is of no use any more. A bug of this library.
+ A panic, now or earlier: the object cannot be used any more. This is a bug in the library.
  */
 #define WW_PANIC -7
 
 /*
- A client wants to come in: `ww_server_admit` or `ww_server_reject` it within 10 s.
+ A client asks to join: call `ww_server_admit` or `ww_server_reject` within 10 s.
  */
 #define WW_EVENT_REQUESTED 1
 
@@ -65,7 +65,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_EVENT_CONNECTED 2
 
 /*
- There is something to be read: read until nothing is left.
+ There is something to read: read until nothing is left.
  */
 #define WW_EVENT_READABLE 3
 
@@ -90,7 +90,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_EVENT_CLOSED 7
 
 /*
- Something that this version of the header does not know.
+ An event that this version of the header does not know.
  */
 #define WW_EVENT_OTHER 100
 
@@ -105,37 +105,37 @@ typedef struct IKCPCB ikcpcb;
 #define WW_CLOSED_PEER 2
 
 /*
- The server does not take us: `code` is its application's.
+ The server rejected us: `code` is its application's.
  */
 #define WW_CLOSED_REJECTED 3
 
 /*
- The server does not take us: it is busy, or of another version.
+ The server refused us: it is full, of another version, or set up differently.
  */
 #define WW_CLOSED_DENIED 4
 
 /*
- Nothing was heard any more, or never.
+ The peer fell silent, or never answered.
  */
 #define WW_CLOSED_TIMEOUT 5
 
 /*
- Any other reason: `code` is one of the protocol's own.
+ Any other reason: `code` is one of the protocol's.
  */
 #define WW_CLOSED_OTHER 100
 
 /*
- Not encrypted: a checksum, for local networks and tests.
+ Not encrypted, only a checksum: for local networks and tests.
  */
 #define WW_SUITE_CHECKED 0
 
 /*
- Encrypted by a secret that both ends know (`psk`).
+ Encrypted with a secret that both ends know (`psk`).
  */
 #define WW_SUITE_PSK 513
 
 /*
- Encrypted, and the client knows that it is the server (`server_key`).
+ Encrypted, and the client verifies the server (`server_key`).
  */
 #define WW_SUITE_KEY 769
 
@@ -145,7 +145,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_CHANNEL_ORDERED 0
 
 /*
- All messages, as they come.
+ All messages, in any order.
  */
 #define WW_CHANNEL_UNORDERED 1
 
@@ -155,12 +155,12 @@ typedef struct IKCPCB ikcpcb;
 #define WW_CHANNEL_SEQUENCED 2
 
 /*
- The messages that arrive, as they come.
+ Those messages that arrive, in any order.
  */
 #define WW_CHANNEL_UNRELIABLE 3
 
 /*
- All bytes in order, without bounds between messages.
+ All bytes in order, without message boundaries.
  */
 #define WW_CHANNEL_STREAM 4
 
@@ -170,12 +170,12 @@ typedef struct IKCPCB ikcpcb;
 #define WW_CARRIER_DEFAULT 0
 
 /*
- KCP: a message leaves at once; for ordered channels and streams.
+ KCP: a message is sent at once. For ordered channels and streams.
  */
 #define WW_CARRIER_KCP 1
 
 /*
- Packets, which many small messages share; for all but streams.
+ Packets, which many small messages share. For all kinds except streams.
  */
 #define WW_CARRIER_PACKETS 2
 
@@ -190,7 +190,7 @@ typedef struct ww_client ww_client;
 typedef struct ww_server ww_server;
 
 /*
- A list of ikcp.c's. Empty, and nothing is looked for in it.
+ A list of ikcp.c. It is always empty and never read.
  */
 typedef struct IQUEUEHEAD {
   /*
@@ -204,13 +204,14 @@ typedef struct IQUEUEHEAD {
 } IQUEUEHEAD;
 
 /*
- A congestion control of the program. `window` and `ssthresh` are the fields `cwnd` and `ssthresh` of the control block, which the callbacks
- set. A callback that is null does what ikcp.c does there. No function may be called on the control block from within one.
+ A congestion control of the program. `window` and `ssthresh` are the fields `cwnd` and `ssthresh` of the control
+ block, which the callbacks set. If a callback is null, what ikcp.c does there happens. Callbacks must not call
+ functions on the control block.
  */
 typedef struct IKCPOPS {
   const char *name;
   /*
-   0: it can begin.
+   Returns 0 if it can begin.
    */
   int (*init)(struct IKCPCB *kcp);
   void (*release)(struct IKCPCB *kcp);
@@ -222,24 +223,26 @@ typedef struct IKCPOPS {
   void (*on_rtt)(struct IKCPCB *kcp, int32_t rtt);
   void (*on_pkt_sent)(struct IKCPCB *kcp, uint32_t sn, uint32_t ts, uint32_t len, uint32_t inflight, uint32_t xmit);
   /*
-   Not called: segments are acknowledged by the datagram here, see `on_ack`.
+   Never called: acknowledgements are reported per datagram here; see `on_ack`.
    */
   void (*on_pkt_acked)(struct IKCPCB *kcp, uint32_t sn, uint32_t ts, uint32_t len, int32_t rtt, uint32_t xmit);
   /*
-   Not called: there is nobody who asks.
+   Never called: nothing asks for it.
    */
   uint32_t (*get_info)(struct IKCPCB *kcp, void *buf, uint32_t bufsize);
   /*
-   Payload bytes that one flush may send, every `interval`; above 2^31: as many as there are.
+   Payload bytes that one flush may send, every `interval`. Above 2^31: unlimited.
    */
   uint32_t (*pacing_rate)(struct IKCPCB *kcp);
 } IKCPOPS;
 
 /*
- A control block as ikcp.h 2.1.1 lays it out. What stands in it is told after each call; what is a knob there is one here, and taken with
- the next call: `mtu` or `mss`, each of which moves the other, `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`,
- `dead_link`, `fastresend`, `fastlimit`, `nocwnd`, `stream`, `user`, `ccops`, `congest`, `logmask`, `output` and `writelog`; and so is what changes
- by itself: `conv`, `state`, `ssthresh`, `rx_rttval`, `rx_srtt`, `rx_rto`, `rmt_wnd`, `cwnd`, `xmit` and `incr`.
+ A control block with the layout of ikcp.h 2.1.1. Its fields are updated after each call. The fields that are
+ settings in ikcp.c are settings here too and take effect with the next call: `mtu` or `mss`, each of which moves the
+ other, `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`, `dead_link`, `fastresend`, `fastlimit`,
+ `nocwnd`, `stream`, `user`, `ccops`, `congest`, `logmask`, `output` and `writelog`. So do these state fields if the
+ program changes them: `conv`, `state`, `ssthresh`, `rx_rttval`, `rx_srtt`, `rx_rto`, `rmt_wnd`, `cwnd`, `xmit` and
+ `incr`.
  */
 typedef struct IKCPCB {
   uint32_t conv;
@@ -253,11 +256,11 @@ typedef struct IKCPCB {
   uint32_t snd_nxt;
   uint32_t rcv_nxt;
   /*
-   Not told, here and where it says so: 0.
+   Not supported: always 0, here and wherever it says so.
    */
   uint32_t ts_recent;
   /*
-   Not told.
+   Not supported.
    */
   uint32_t ts_lastack;
   uint32_t ssthresh;
@@ -270,7 +273,7 @@ typedef struct IKCPCB {
   uint32_t rmt_wnd;
   uint32_t cwnd;
   /*
-   Not told.
+   Not supported.
    */
   uint32_t probe;
   uint32_t current;
@@ -284,17 +287,17 @@ typedef struct IKCPCB {
   uint32_t nodelay;
   uint32_t updated;
   /*
-   Not told.
+   Not supported.
    */
   uint32_t ts_probe;
   /*
-   Not told.
+   Not supported.
    */
   uint32_t probe_wait;
   uint32_t dead_link;
   uint32_t incr;
   /*
-   Always empty, as are the other three: `nsnd_que`, `nrcv_que`, `nsnd_buf` and `nrcv_buf` tell how long they are.
+   Always empty, like the other three queues. `nsnd_que`, `nrcv_que`, `nsnd_buf` and `nrcv_buf` have their lengths.
    */
   struct IQUEUEHEAD snd_queue;
   struct IQUEUEHEAD rcv_queue;
@@ -305,15 +308,15 @@ typedef struct IKCPCB {
    */
   uint32_t *acklist;
   /*
-   Not told.
+   Not supported.
    */
   uint32_t ackcount;
   /*
-   Not told.
+   Not supported.
    */
   uint32_t ackblock;
   /*
-   Not told.
+   Not supported.
    */
   uint32_t ackedlen;
   void *user;
@@ -339,11 +342,11 @@ typedef struct IKCPCB {
 } IKCPCB;
 
 /*
- A channel of a session. What is zero is as the library has it.
+ A channel of a session. Each field that is zero has the library's default.
  */
 typedef struct ww_channel {
   /*
-   How its messages arrive, one of `WW_CHANNEL_..`.
+   How messages arrive, one of `WW_CHANNEL_..`.
    */
   uint8_t kind;
   /*
@@ -351,18 +354,18 @@ typedef struct ww_channel {
    */
   uint8_t carrier;
   /*
-   Longest message, bytes, up to 2^26 (64 MiB); 0: 1 MiB. Messages that are not reliable have to fit into a datagram as well.
+   Longest message, bytes, up to 2^26 (64 MiB); 0: 1 MiB. Unreliable messages must also fit into a datagram.
    */
   uint32_t max_message;
 } ww_channel;
 
 /*
- How a client connects or a server serves. All zero is a session of one ordered channel that is not encrypted: for local networks and tests.
- What is zero is as the library has it.
+ How a client connects or a server serves. All zeros: a session with one ordered channel and without encryption, for
+ local networks and tests. Each field that is zero has the library's default.
  */
 typedef struct ww_options {
   /*
-   The game and its version, the same at both ends.
+   The game and its version: the same at both ends.
    */
   uint64_t protocol_id;
   /*
@@ -370,23 +373,23 @@ typedef struct ww_options {
    */
   uint16_t suite;
   /*
-   At a server: sessions at a time, up to 16,384.
+   At a server: most sessions at a time, up to 16,384.
    */
   uint16_t max_sessions;
   /*
-   ms after which a session that nothing is heard of is over.
+   ms of silence after which a session is over.
    */
   uint32_t timeout_ms;
   /*
-   ms after which something is said when there is nothing to say.
+   ms without other traffic after which a ping is sent.
    */
   uint32_t keepalive_ms;
   /*
-   The channels by their numbers from 0, the most urgent first, the same at both ends; or null: one, `WW_CHANNEL_ORDERED`.
+   The channels by number from 0, the most urgent first: the same at both ends. Null: one `WW_CHANNEL_ORDERED`.
    */
   const struct ww_channel *channels;
   /*
-   How many they are, up to 32.
+   Number of channels, up to 32.
    */
   size_t channel_count;
   /*
@@ -394,63 +397,66 @@ typedef struct ww_options {
    */
   const uint8_t *psk;
   /*
-   Null, or 32 bytes for `WW_SUITE_KEY`: at a server its private key, at a client what `ww_public_key` makes of it.
+   32 bytes for `WW_SUITE_KEY`: at a server its private key, at a client what `ww_public_key` makes of it; or null.
    */
   const uint8_t *server_key;
   /*
-   At a client, what the server's program is told of it: up to 256 bytes.
+   At a client: what to tell the server's program, up to 256 bytes.
    */
   const uint8_t *user;
   /*
-   How many.
+   Length of `user`.
    */
   size_t user_len;
   /*
-   At a server, unless it is 0: ask about each client, see `WW_EVENT_REQUESTED`.
+   At a server: nonzero to be asked about each client; see `WW_EVENT_REQUESTED`.
    */
   uint8_t ask;
   /*
-   Most bytes of repairs of lost packets, in percent of the others, up to 100; 0: none. Both ends have to want them.
+   Most bytes of repairs for lost packets, in percent of all other bytes, up to 100; 0: none. Both ends must enable
+   them.
    */
   uint8_t repairs;
   /*
-   At a client, a connect token as a matchmaker hands it out; or null. It says where the server is and how the session is protected: the address,
-   `suite`, `psk` and `server_key` are not looked at then.
+   At a client: a connect token from a matchmaker, or null. It contains the address of the server and how the
+   session is protected: the address argument, `suite`, `psk` and `server_key` are then ignored.
    */
   const uint8_t *token;
   /*
-   Its bytes.
+   Length of `token`.
    */
   size_t token_len;
   /*
-   At a server, the 32 bytes that the matchmaker seals connect tokens with, or null: only clients with a token for this server come in
-   then, of a `suite` with a `psk`, which is in the token. Tokens from before the server was made do not count.
+   At a server: the 32 bytes with which the matchmaker seals connect tokens, or null. With it, only clients with a
+   token for this server can join. `suite` must be one with a `psk`, which is in the token. Tokens made before the
+   server started are refused.
    */
   const uint8_t *token_key;
   /*
-   The number of this server in its tokens, of this process alone.
+   The number of this server in its tokens: unique to this process.
    */
   uint64_t server_id;
   /*
-   What tells the keys of a server apart.
+   Distinguishes the keys of a server.
    */
   uint8_t key_id;
 } ww_options;
 
 /*
- How a session stands. Bytes are of UDP payload.
+ The state of a session. Bytes are those of UDP payloads.
  */
 typedef struct ww_stats {
   /*
-   Round trip, smoothed, microseconds; 0 before the first.
+   Smoothed round trip, microseconds; 0 before the first.
    */
   uint64_t rtt_us;
   /*
-   Its mean deviation.
+   Its mean deviation, microseconds.
    */
   uint64_t rttvar_us;
   /*
-   Share of the packets sent in the last 10 s that got lost on the way, 0 to 1; -1: not known, for too few were sent.
+   Share of the packets of the last 10 s that got lost on the way to the peer, 0 to 1; -1: unknown, because too few
+   were sent.
    */
   double loss;
   /*
@@ -458,7 +464,7 @@ typedef struct ww_stats {
    */
   uint64_t sent;
   /*
-   Bytes of them.
+   Bytes sent.
    */
   uint64_t bytes_sent;
   /*
@@ -466,13 +472,13 @@ typedef struct ww_stats {
    */
   uint64_t received;
   /*
-   Bytes of them.
+   Bytes received.
    */
   uint64_t bytes_received;
 } ww_stats;
 
 /*
- Something has happened: the session of `session` (at a server), and what, one of `WW_EVENT_..`.
+ Something that has happened: `kind` says what, and at a server `session` says where.
  */
 typedef struct ww_event {
   /*
@@ -480,196 +486,185 @@ typedef struct ww_event {
    */
   int32_t kind;
   /*
-   At a server: which session.
+   At a server: the session.
    */
   uint32_t session;
   /*
-   Of `WW_EVENT_CLOSED`: why, one of `WW_CLOSED_..`.
+   For `WW_EVENT_CLOSED`: why, one of `WW_CLOSED_..`.
    */
   int32_t reason;
   /*
-   Of `WW_EVENT_CLOSED`: the code of who closed or rejected it.
+   For `WW_EVENT_CLOSED`: the code with which it was closed or rejected.
    */
   uint16_t code;
   /*
-   Of `WW_EVENT_CLOSED`: whether something was sent that is not known to have arrived.
+   For `WW_EVENT_CLOSED`: whether some of what was sent is not known to have arrived.
    */
   bool is_undelivered;
 } ww_event;
 
 /*
- A control block for the conversation `conv`; null if there is none to be had. `user` goes to the callbacks.
+ Creates a control block for the conversation `conv`, or returns null if that fails. `user` is passed to the
+ callbacks.
  */
 struct IKCPCB *ikcp_create(uint32_t conv, void *user);
 
 /*
- Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there; it must not be called from
- within `output`.
+ Frees a control block and sends nothing. Has no effect within a callback of a congestion control, like all
+ functions; must not be called within `output`.
  */
 void ikcp_release(struct IKCPCB *kcp);
 
 /*
- Sets the callback that takes datagrams. It may call any function but `ikcp_release`.
+ Sets the callback that receives datagrams. It may call any function except `ikcp_release`.
  */
 void ikcp_setoutput(struct IKCPCB *kcp, int (*output)(const char *buf, int len, struct IKCPCB *kcp, void *user));
 
 /*
- Takes the next message: its length; -1: none, -2: not all of it yet, -3: it is longer than `len`. With `len` below zero it stays, and
- may be -`len` long. With `buffer` null it is thrown away.
+ Reads the next message. Returns its length; -1: there is none, -2: it has not arrived in full, -3: it is longer than
+ `len`. If `len` is negative, the message stays queued and may have up to -`len` bytes. If `buffer` is null, the
+ message is dropped.
  */
-int ikcp_recv(struct IKCPCB *kcp,
-              char *buffer,
-              int len);
+int ikcp_recv(struct IKCPCB *kcp, char *buffer, int len);
 
 /*
- Queues a message: its length, or how much of it in stream mode; -2: it would take more fragments than a window has; -1: the queue is full.
- With `buffer` null it is `len` bytes of 0; ikcp.c sends what the memory happens to hold.
+ Queues a message. Returns its length, or in stream mode the bytes taken; -2: it needs more fragments than a window
+ has, -1: the queue is full. If `buffer` is null, sends `len` zero bytes (ikcp.c sends uninitialised memory).
  */
-int ikcp_send(struct IKCPCB *kcp,
-              const char *buffer,
-              int len);
+int ikcp_send(struct IKCPCB *kcp, const char *buffer, int len);
 
 /*
- Flushes if an interval has passed. `current`: ms, of a clock that only goes forward.
+ Flushes if an interval has passed. `current`: ms, of a monotonic clock.
  */
 void ikcp_update(struct IKCPCB *kcp, uint32_t current);
 
 /*
- When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest, the next flush at the latest.
+ When to call `ikcp_update` next, if nothing is sent or received before: not before `current`, and not after the next
+ flush.
  */
-uint32_t ikcp_check(const struct IKCPCB *kcp,
-                    uint32_t current);
+uint32_t ikcp_check(const struct IKCPCB *kcp, uint32_t current);
 
 /*
- Takes a datagram: 0; -1: too short, or of another conversation, -2: shorter than it says, -3: no command, -4: nothing that we believe. A
- datagram that is refused has changed nothing.
+ Takes a datagram. Returns 0; -1: too short, or of another conversation, -2: shorter than it says, -3: unknown
+ command, -4: implausible. A refused datagram has changed nothing.
  */
-int ikcp_input(struct IKCPCB *kcp,
-               const char *data,
-               long size);
+int ikcp_input(struct IKCPCB *kcp, const char *data, long size);
 
 /*
- Flushes now, by the time of the last `ikcp_update`; nothing before the first.
+ Flushes now, with the time of the last `ikcp_update`. Does nothing before the first.
  */
 void ikcp_flush(struct IKCPCB *kcp);
 
 /*
- The length of the next message; -1: none, or not all of it yet.
+ The length of the next message; -1: there is none, or it has not arrived in full.
  */
 int ikcp_peeksize(const struct IKCPCB *kcp);
 
 /*
- Sets the largest datagram, 50 to 65,507 bytes: 0; -1: out of range, or larger segments wait.
+ Sets the size of the largest datagram, 50 to 65,507 bytes. Returns 0; -1: out of range, or larger segments are
+ waiting.
  */
 int ikcp_setmtu(struct IKCPCB *kcp, int mtu);
 
 /*
- Sets the windows, segments; 0 or less: as it is. The receive window is 128 to 65,535.
+ Sets the windows, segments; 0 or less: unchanged. The receive window is 128 to 65,535.
  */
 int ikcp_wndsize(struct IKCPCB *kcp, int sndwnd, int rcvwnd);
 
 /*
- Messages' segments that are not acknowledged, or not sent.
+ Number of segments that are unacknowledged or unsent.
  */
 int ikcp_waitsnd(const struct IKCPCB *kcp);
 
 /*
- Sets the knobs of the same names; below zero: as it is. `interval` is 10 to 5000 ms.
+ Sets the settings with these names; negative: unchanged. `interval` is 10 to 5000 ms.
  */
 int ikcp_nodelay(struct IKCPCB *kcp, int nodelay, int interval, int resend, int nc);
 
 /*
- Installs a congestion control, or with null the one of ikcp.c: 0; -1: its `init` said no, and there is the one of ikcp.c. `ops` lives as
- long as it is installed.
+ Installs a congestion control; null: that of ikcp.c. Returns 0; -1: its `init` refused, and that of ikcp.c is
+ installed. `ops` must live as long as it is installed.
  */
-int ikcp_setcc(struct IKCPCB *kcp,
-               const struct IKCPOPS *ops);
+int ikcp_setcc(struct IKCPCB *kcp, const struct IKCPOPS *ops);
 
 /*
- Does nothing: memory is Rust's.
+ Has no effect: memory is Rust's.
  */
 void ikcp_allocator(void *(*_new_malloc)(size_t), void (*_new_free)(void*));
 
 /*
- The conversation that a datagram of at least 4 bytes is of; 0 for null.
+ The conversation of a datagram of at least 4 bytes; 0 for null.
  */
 uint32_t ikcp_getconv(const void *ptr);
 
 /*
- Not of ikcp.h: with 1, what is lost is found by time and not by the knobs, as whitewater does by itself; with 0 as ikcp.c does. Set
- `kcp->current` before `ikcp_input`, and call `ikcp_flush` after `ikcp_send`, and it is as fast as it can be.
+ Not in ikcp.h. 1: detect loss by timing instead of by the settings, as whitewater does by default; 0: as ikcp.c
+ does. For the lowest latency, also set `kcp->current` before `ikcp_input`, and call `ikcp_flush` after `ikcp_send`.
  */
-int ww_kcp_by_time(struct IKCPCB *kcp,
-                   int is_by_time);
+int ww_kcp_by_time(struct IKCPCB *kcp, int is_by_time);
 
 /*
- Begins to connect to `address` ("host:port"): a client, that `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` will come of. Null if there
- is none to be had, and `*error`, unless that is null, says why. Without `options` they are all zero.
+ Creates a client that connects to `address` ("host:port"); `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` will follow.
+ Returns null if that fails, with the error code in `*error` unless `error` is null. `options` null: all zeros.
  */
-struct ww_client *ww_client_connect(const char *address,
-                                    const struct ww_options *options,
-                                    int32_t *error);
+struct ww_client *ww_client_connect(const char *address, const struct ww_options *options, int32_t *error);
 
 /*
- Queues a message on a channel: 0; `WW_AGAIN`: as much waits as may, `WW_TOO_LONG`: it is longer than `max_message` of the channel, or than a
- datagram on a channel that is not reliable.
+ Queues a message on a channel. Returns 0; `WW_AGAIN`: the channel is full, `WW_TOO_LONG`: the message is longer than
+ the channel's `max_message`, or than a datagram on an unreliable channel.
  */
-int32_t ww_client_send(struct ww_client *client,
-                       uint32_t channel,
-                       const uint8_t *message,
-                       size_t len);
+int32_t ww_client_send(struct ww_client *client, uint32_t channel, const uint8_t *message, size_t len);
 
 /*
- Takes the next message of a channel: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
+ Reads the next message of a channel. Returns its length; `WW_AGAIN`: there is none, `WW_TOO_LONG`: `size` is too
+ small, and the message stays queued.
  */
-int32_t ww_client_recv(struct ww_client *client,
-                       uint32_t channel,
-                       uint8_t *buffer,
-                       size_t size);
+int32_t ww_client_recv(struct ww_client *client, uint32_t channel, uint8_t *buffer, size_t size);
 
 /*
- Queues an unreliable datagram: 0.
+ Queues an unreliable datagram. Returns 0.
  */
 int32_t ww_client_send_datagram(struct ww_client *client, const uint8_t *datagram, size_t len);
 
 /*
- Takes the next unreliable datagram: its length.
+ Reads the next unreliable datagram. Returns its length.
  */
 int32_t ww_client_recv_datagram(struct ww_client *client, uint8_t *buffer, size_t size);
 
 /*
- How the session stands: 0.
+ Writes the state of the session to `stats`. Returns 0.
  */
 int32_t ww_client_stats(struct ww_client *client, struct ww_stats *stats);
 
 /*
- Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
+ Reads what has arrived, does what is due, and sends the results. Writes to `*next` how many ms you may wait until
+ the next call; -1: forever.
  */
-int32_t ww_client_pump(struct ww_client *client,
-                       int64_t *next);
+int32_t ww_client_pump(struct ww_client *client, int64_t *next);
 
 /*
- Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
+ Pumps until there is an event, for at most `timeout_ms`; negative: forever. Returns 1: there is one, 0: there is
+ none.
  */
 int32_t ww_client_poll(struct ww_client *client, int64_t timeout_ms);
 
 /*
- Takes the next event: 1, or 0: there is none.
+ Takes the next event. Returns 1; 0: there is none.
  */
 int32_t ww_client_event(struct ww_client *client, struct ww_event *event);
 
 /*
- Ends the session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
+ Closes the session once everything sent has arrived; `WW_EVENT_CLOSED` follows. Returns 0.
  */
 int32_t ww_client_close(struct ww_client *client, uint16_t code);
 
 /*
- Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
+ Frees it, and tells the server that the session is over. What was sent may not arrive: to wait for it, close and poll first.
  */
 void ww_client_free(struct ww_client *client);
 
 /*
- The public half of a server's key: 32 bytes each.
+ Computes the public half of a server's key: 32 bytes each.
 
  # Safety
 
@@ -678,15 +673,14 @@ void ww_client_free(struct ww_client *client);
 int32_t ww_public_key(const uint8_t *private_key, uint8_t *public_key);
 
 /*
- A server on `address` ("0.0.0.0:4000"). Null if there is none to be had, and `*error`, unless that is null, says why. Without `options` they are all
- zero.
+ Creates a server on `address` ("0.0.0.0:4000"). Returns null if that fails, with the error code in `*error` unless
+ `error` is null. `options` null: all zeros.
  */
-struct ww_server *ww_server_bind(const char *address,
-                                 const struct ww_options *options,
-                                 int32_t *error);
+struct ww_server *ww_server_bind(const char *address, const struct ww_options *options, int32_t *error);
 
 /*
- Queues a message on a reliable channel of `session`: its length; `WW_AGAIN`: as much waits as may.
+ Queues a message on a channel of `session`. Returns 0; `WW_AGAIN`: the channel is full, `WW_TOO_LONG`: the message
+ is longer than the channel's `max_message`, or than a datagram on an unreliable channel.
  */
 int32_t ww_server_send(struct ww_server *server,
                        uint32_t session,
@@ -695,72 +689,71 @@ int32_t ww_server_send(struct ww_server *server,
                        size_t len);
 
 /*
- Takes the next message of a channel of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
+ Reads the next message of a channel of `session`. Returns its length; `WW_AGAIN`: there is none, `WW_TOO_LONG`:
+ `size` is too small, and the message stays queued.
  */
-int32_t ww_server_recv(struct ww_server *server,
-                       uint32_t session,
-                       uint32_t channel,
-                       uint8_t *buffer,
-                       size_t size);
+int32_t ww_server_recv(struct ww_server *server, uint32_t session, uint32_t channel, uint8_t *buffer, size_t size);
 
 /*
- Queues an unreliable datagram of `session`: 0.
+ Queues an unreliable datagram for `session`. Returns 0.
  */
 int32_t ww_server_send_datagram(struct ww_server *server, uint32_t session, const uint8_t *datagram, size_t len);
 
 /*
- Takes the next unreliable datagram of `session`: its length.
+ Reads the next unreliable datagram of `session`. Returns its length.
  */
 int32_t ww_server_recv_datagram(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
 
 /*
- How the session stands: 0.
+ Writes the state of the session to `stats`. Returns 0.
  */
 int32_t ww_server_stats(struct ww_server *server, uint32_t session, struct ww_stats *stats);
 
 /*
- Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
+ Reads what has arrived, does what is due, and sends the results. Writes to `*next` how many ms you may wait until
+ the next call; -1: forever.
  */
-int32_t ww_server_pump(struct ww_server *server,
-                       int64_t *next);
+int32_t ww_server_pump(struct ww_server *server, int64_t *next);
 
 /*
- Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
+ Pumps until there is an event, for at most `timeout_ms`; negative: forever. Returns 1: there is one, 0: there is
+ none.
  */
 int32_t ww_server_poll(struct ww_server *server, int64_t timeout_ms);
 
 /*
- Takes the next event: 1, or 0: there is none.
+ Takes the next event. Returns 1; 0: there is none.
  */
 int32_t ww_server_event(struct ww_server *server, struct ww_event *event);
 
 /*
- Ends a session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
+ Closes a session once everything sent has arrived; `WW_EVENT_CLOSED` follows. Returns 0.
  */
 int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t code);
 
 /*
- Lets a client in that asks (`WW_EVENT_REQUESTED`): 0; `WW_CLOSED`: it does not ask any more.
+ Admits a client that asks to join (`WW_EVENT_REQUESTED`). Returns 0; `WW_CLOSED`: it no longer asks.
  */
 int32_t ww_server_admit(struct ww_server *server, uint32_t session);
 
 /*
- Sends a client away that asks, and tells it `code`: 0; `WW_CLOSED`: it does not ask any more.
+ Rejects a client that asks to join, and tells it `code`. Returns 0; `WW_CLOSED`: it no longer asks.
  */
 int32_t ww_server_reject(struct ww_server *server, uint32_t session, uint16_t code);
 
 /*
- What a session's client, or one that asks, has said with `user`: its length; `WW_TOO_LONG`: `size` is too small for it.
+ Copies what a client, connected or asking to join, has sent as `user`. Returns its length; `WW_TOO_LONG`: `size` is
+ too small.
  */
 int32_t ww_server_user(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
 
 /*
- The port that it is bound to.
+ Returns the port that the server is bound to.
  */
 int32_t ww_server_port(struct ww_server *server);
 
 /*
- Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
+ Frees it, and tells all clients that their session is over. What was sent may not arrive: to wait for it, close and poll first.
  */
 void ww_server_free(struct ww_server *server);
 

@@ -1,4 +1,4 @@
-//! The knobs of a session: plain fields, checked once. Nothing is clamped.
+//! The settings of a session: plain fields, checked once. Nothing is clamped.
 
 use crate::channel::{CHANNELS_MAX, Carrier, Channel, ChannelConfig, ChannelKind, ChannelsConfig};
 use crate::config::{ConfigError, in_range, millis, time_in_range, unless};
@@ -9,8 +9,8 @@ use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
 
 settings! {
-    /// What both ends of a session have. Channels are part of the application's protocol: both ends need the same. docs/TUNING.md says when
-    /// to change what.
+    /// The settings of one end of a session. Channels are part of the application's protocol: both ends must declare
+    /// the same. docs/TUNING.md says when to change which setting.
     ///
     /// ```
     /// use whitewater::SessionConfig;
@@ -24,50 +24,56 @@ settings! {
     /// ```
     #[derive(Clone, Debug, Eq, PartialEq)]
     pub struct SessionConfig {
-        /// The application and its version: any number, the same at both ends. Datagrams of another one are dropped.
+        /// Identifies the application and its version: any number, the same at both ends. Datagrams of other protocols
+        /// are dropped.
         pub protocol_id: u64 = 0;
-        /// Largest datagram sent and taken, bytes of UDP payload: 576 to 1200. What is sent is the least of both ends.
+        /// Largest datagram sent and accepted, bytes of UDP payload: 576 to 1200. The smaller value of both ends
+        /// applies.
         pub max_datagram: u16 = 1200, DATAGRAM_MIN.into()..=DATAGRAM_MAX.into();
-        /// Look for a path that carries longer datagrams, up to so many bytes of UDP payload: 1200 to 9000, 1472 on most paths of IPv4
-        /// and 1452 on most of IPv6. What is found is used for what KCP carries; unreliable datagrams and packets of messages keep to
-        /// `max_datagram`, which has to be 1200 then. Only as far as both ends look. `None`: nothing is looked for.
+        /// Probe for a larger path MTU, up to this many bytes of UDP payload: 1200 to 9000. 1472 suits most IPv4 paths,
+        /// and 1452 most IPv6 paths. The result applies to what KCP carries. Unreliable datagrams and packets of
+        /// messages keep to `max_datagram`, which must be 1200 then. The smaller limit of both ends applies. `None`: no
+        /// probing.
         pub path_mtu: Option<u16> = None, DATAGRAM_MAX.into()..=9000;
-        /// Say of datagrams that they heed the marks of queues that fill (ECN), and heed them, if the peer does as well and the path leaves the
-        /// marks alone. Marks count as loss does, and nothing is sent again. There has to be something that slows down: `pacing`, or
-        /// congestion control of the channels. Off by default.
+        /// Mark datagrams as ECN-capable, and react when a queue on the path marks them because it is filling. Used if
+        /// the peer does it as well and the path preserves the marks. A mark counts like a loss, but nothing is resent.
+        /// Needs something that can slow down: `pacing`, or congestion control of the channels. Off by default.
         pub ecn: bool = false;
-        /// The channels, by their numbers from 0, the most urgent first: 0 to 32. By default there is one, `Channel::ordered(0)`, of bytes.
+        /// The channels, by number from 0, the most urgent first: 0 to 32. The default is one, `Channel::ordered(0)`,
+        /// which carries bytes.
         pub channels: Vec<ChannelConfig> = vec![Channel::<[u8]>::ordered(0).config()], 0..=CHANNELS_MAX as u64;
         /// Bytes of unreliable datagrams that may wait to be sent: 1500 to 2^24.
         pub datagrams_out: u32 = 64 << 10, 1500..=1 << 24;
-        /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
+        /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Datagrams beyond that are not
+        /// acknowledged.
         pub datagrams_in: u32 = 64 << 10, 1500..=1 << 24;
-        /// Bytes that messages carried by KCP may take until they are acknowledged, with 32 for each segment: 1500 to 2^30. A quarter is
-        /// shared out evenly among the channels, and no other takes from that; the rest is for whoever asks first. Of a message of
-        /// 16 KiB or more that its channel is sending only what KCP has of it counts, up to two windows.
+        /// Bytes that messages carried by KCP may take until they are acknowledged, plus 32 per segment: 1500 to 2^30.
+        /// A quarter is divided evenly among the channels and reserved for each; the rest is first come, first served.
+        /// While a message of 16 KiB or more is being sent, only the part that KCP holds counts, up to two windows.
         pub send_memory: u32 = 256 << 10, 1500..=1 << 30;
-        /// Bytes of segments that KCP holds until they are read: 200,000 to 2^30. A quarter is shared out evenly among the channels; the
-        /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200. A
-        /// message of 16 KiB or more that is coming takes its own memory, up to `max_message` of its channel.
+        /// Bytes of segments that KCP holds until they are read: 200,000 to 2^30. A quarter is divided evenly among the
+        /// channels; the rest is first come, first served. The advertised windows have room for full segments, so raise
+        /// it for an `rcv_wnd` above 200. An incoming message of 16 KiB or more takes memory of its own, up to
+        /// `max_message` of its channel.
         pub receive_memory: u32 = 256 << 10;
-        /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
+        /// Most packets that wait for acknowledgement, the newest ones: 64 to 32,768.
         pub unacked: u16 = 1024, 64..=1 << 15;
-        /// How many datagrams with data leave a second, channels and unreliable datagrams together, by good and bad mode:
-        /// [`pace`](crate::pace). `None`: as many as there are; what KCP carries then has the congestion control of its channel, and
-        /// nothing else any.
+        /// How many datagrams with data to send per second, for channels and unreliable datagrams together, in good and
+        /// bad mode; see [`pace`](crate::pace). `None`: no limit, except for the congestion control of channels by KCP.
         pub pacing: Option<PaceConfig> = None;
-        /// Protect packets by repairs, of which what is lost is rebuilt without a round trip, if the peer does as well, of all
-        /// channels. Their payloads have 18 bytes less then. `None`, the default: nothing is protected.
+        /// Send repairs of packets, from which the peer rebuilds lost packets without a round trip, if both ends set
+        /// this. Covers all channels; payloads have 18 bytes less then. `None`, the default: off.
         pub repairs: Option<RepairConfig> = None;
-        /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
+        /// How long an acknowledgement may wait for data to ride with: up to 100 ms.
         pub ack_delay: Duration = Duration::from_millis(10), 0..=100;
-        /// A ping is sent when nothing was for so long, or nothing that tells how the path is: 100 ms to 10 s.
+        /// Send a ping after this long without sending anything, or anything that tells the state of the path: 100 ms
+        /// to 10 s.
         pub keepalive: Duration = Duration::from_millis(500), 100..=10_000;
-        /// The session ends when nothing was received for so long: 2 to 120 s, at least four times `keepalive`.
+        /// The session ends after this much silence: 2 to 120 s, at least four times `keepalive`.
         pub timeout: Duration = Duration::from_secs(20);
-        /// How long a close waits for what was sent to arrive: up to 60 s.
+        /// How long closing waits for what was sent to arrive: up to 60 s.
         pub drain: Duration = Duration::from_secs(5), 0..=60_000;
-        /// How long the peer's window may be closed while something waits for it: 1 s to 1 h.
+        /// How long the peer's window may stay closed while something waits for it: 1 s to 1 h.
         pub slow_peer: Duration = Duration::from_secs(30), 1000..=3_600_000;
         /// Packets in either direction after which a client updates the keys: 64 to 2^20.
         pub key_update: u32 = 1 << 20, 64..=1 << 20;
@@ -95,7 +101,7 @@ impl SessionConfig {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// The first field out of range, with its value and its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         if self.path_mtu.is_some() {
@@ -133,25 +139,25 @@ impl SessionConfig {
         self.max_datagram.max(self.path_mtu.unwrap_or_default())
     }
 
-    /// What the peer is told in the handshake that this end does.
+    /// The features that this end announces in the handshake.
     pub(super) fn features(&self) -> u32 {
         let ecn = if self.ecn { FEATURE_ECN } else { 0 };
         if self.repairs.is_some() { ecn | FEATURE_REPAIRS } else { ecn }
     }
 
-    /// Longest segments of KCP together in one frame, in datagrams of so many bytes.
+    /// Most bytes of KCP segments in one frame, in datagrams of `max_datagram` bytes.
     pub(super) const fn frame_max(max_datagram: u16) -> u16 {
         room(max_datagram) - FRAME_HEAD
     }
 
-    /// KCP for a channel, in datagrams of so many bytes.
+    /// The KCP config of a channel, in datagrams of `max_datagram` bytes.
     pub(super) fn lane(&self, channel: &ChannelConfig, max_datagram: u16) -> kcp::Config {
         let (mtu, rcv_mtu) = (Self::frame_max(max_datagram), Self::frame_max(self.datagram_taken()));
         let stream = channel.channel.kind() == ChannelKind::Stream;
         kcp::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), stream, ..channel.kcp }
     }
 
-    /// The channels in packets, in datagrams of so many bytes; `None`: there are none.
+    /// The channels in packets, in datagrams of `max_datagram` bytes. `None`: there are none.
     pub(super) fn channels(&self, max_datagram: u16) -> Option<ChannelsConfig> {
         let payload_max = Self::datagram_max(max_datagram);
         let packed = self.channels.iter().copied().filter(|channel| channel.carrier == Carrier::Packets);
@@ -166,40 +172,40 @@ impl SessionConfig {
         Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user, shape: &[] }
     }
 
-    /// Most bytes of an unreliable datagram that this end sends, whatever the other end takes.
+    /// Most bytes of an unreliable datagram that this end sends, whatever the other end accepts.
     #[cfg(feature = "net")]
     pub(crate) fn datagram_max_here(&self) -> usize {
         Self::datagram_max(self.max_datagram).into()
     }
 
-    /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.
+    /// Most bytes of an unreliable datagram, in session datagrams of `max_datagram` bytes.
     pub(super) const fn datagram_max(max_datagram: u16) -> u16 {
         room(max_datagram) - FRAME_HEAD - ACK_FRAME
     }
 }
 
-/// A knob in µs, of which a session has several: none is longer than an hour.
+/// A setting in µs. No setting of a session is longer than an hour.
 pub(super) fn micros(knob: Duration) -> u32 {
     u32::try_from(knob.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// Bytes of frames in a datagram of so many bytes, whatever the suite.
+/// Bytes for frames in a datagram of `max_datagram` bytes, with any suite.
 const fn room(max_datagram: u16) -> u16 {
     max_datagram - OVERHEAD_MAX
 }
 
-/// Smallest largest datagram: every path carries it.
+/// Smallest `max_datagram`: every path carries it.
 pub(super) const DATAGRAM_MIN: u16 = 576;
-/// Largest of a session on a path of which nothing is known, bytes. Who takes longer ones acknowledges them.
+/// Largest datagram on an unknown path, bytes. Longer ones are only sent once they were acknowledged.
 pub(super) const DATAGRAM_MAX: u16 = 1200;
-/// What a sealed datagram adds to its frames, bytes: kind, sid, packet number, tag.
+/// Bytes that sealing adds to the frames of a datagram: kind, sid, packet number, tag.
 pub(super) const OVERHEAD_MAX: u16 = 25;
 /// Type and length of a frame, bytes.
 pub(super) const FRAME_HEAD: u16 = 3;
 /// Bytes of an ACK frame, type included.
 pub(super) const ACK_FRAME: u16 = 9;
-/// Three quarters of it have room for the longest message that KCP carries in one piece: 127 segments of 1172 bytes, headers included. Longer
-/// datagrams take more of it.
+/// Three quarters of this hold the longest message that KCP carries in one piece: 127 segments of 1172 bytes,
+/// headers included. Longer datagrams need more.
 const RECEIVE_MIN: u32 = 200_000;
-/// Packets that channels remember at most: 64 messages each, half of the ids.
+/// Most packets that channels remember: 64 messages each, half of the ids.
 const PACKETS_MAX: u16 = 512;

@@ -1,4 +1,4 @@
-//! What a session tells its owner, and can tell of itself event by event.
+//! The events of a session, and its event log.
 
 use super::connection::ConnectionState;
 use super::wire::DenyReason;
@@ -7,31 +7,32 @@ use crate::kcp;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Something that has happened. None carries data: read it when you are told that there is some.
+/// Something that has happened in a session. Events carry no data: read it when one tells you that there is some.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// At a server that [asks](super::ServerConfig::ask): a client wants to come in. [`Server::request`](super::Server::request) says
-    /// who; [`admit`](super::Server::admit) or [`reject`](super::Server::reject) it within 10 s. [`Connected`](Self::Connected)
-    /// or [`Closed`](Self::Closed) follows, unless it is rejected.
+    /// At a server that [asks](super::ServerConfig::ask): a client wants to join.
+    /// [`Server::request`](super::Server::request) describes it; [`admit`](super::Server::admit) or
+    /// [`reject`](super::Server::reject) it within 10 s. [`Connected`](Self::Connected) or [`Closed`](Self::Closed)
+    /// follows, unless you reject it.
     Requested,
     /// The session is up.
     Connected,
-    /// Something can be read: read until nothing is left, then this comes again.
+    /// There is something to read: read until nothing is left. The next event comes with new data.
     Readable,
-    /// A channel that was full has room again, or what one was [asked](super::Connection::is_delivered) about has arrived. Room for a message
-    /// that was refused is kept for 20 ms.
+    /// A channel that was full has room again, or everything has arrived on one that you
+    /// [asked](super::Connection::is_delivered) about. Room for a refused message is kept for 20 ms.
     Writable,
-    /// The server sends us to another one: [`take_redirect`](super::Client::take_redirect) has the token for it.
+    /// The server sends us to another one; [`take_redirect`](super::Client::take_redirect) returns the token for it.
     Redirected,
     /// The peer is now at another address.
     Moved {
-        /// Where it was.
+        /// Its old address.
         from: SocketAddr,
-        /// Where it is.
+        /// Its new address.
         to: SocketAddr,
     },
-    /// The session has ended; nothing follows. What had arrived can still be read.
+    /// The session has ended, and nothing follows. What had arrived can still be read.
     Closed {
         /// Why.
         reason: CloseReason,
@@ -40,26 +41,26 @@ pub enum Event {
     },
 }
 
-/// Why a session has ended. Displayed, it says so in words.
+/// Why a session has ended. Its `Display` is a sentence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
     /// We closed it, with this code.
     #[error("it was closed here, with code {0}")]
     Local(u16),
-    /// The peer closed it, with this code: its application's, or one of [`code`].
+    /// The peer closed it, with this code: one of its application, or one of [`code`].
     #[error("the peer closed it, with code {0}")]
     Peer(u16),
-    /// The other end said nothing any more while connecting.
+    /// The server did not answer, or stopped answering, while we were connecting.
     #[error("nobody answers")]
     ConnectTimeout,
-    /// The server said that it does not take us. Unless it is for the [shape](DenyReason::Shape), it need not have been the server who said so.
+    /// The server refused us, or somebody on the path claims so: only [`DenyReason::Shape`] is authenticated.
     #[error(transparent)]
     Denied(DenyReason),
-    /// The server does not take us: its application's code, or one of [`code`].
+    /// The server rejected us, with a code of its application, or one of [`code`].
     #[error("the server rejects us, with code {0}")]
     Rejected(u16),
-    /// Nothing was received for too long.
+    /// The peer was silent for too long.
     #[error("the peer has fallen silent")]
     Timeout,
     /// The server does not know the session any more.
@@ -68,13 +69,13 @@ pub enum CloseReason {
     /// The peer broke the protocol.
     #[error("the peer broke the protocol")]
     Protocol,
-    /// Nothing that KCP sent of a channel was acknowledged for too long.
+    /// For too long, nothing that KCP sent on a channel was acknowledged.
     #[error("the peer acknowledges nothing any more")]
     DeadLink,
     /// The peer read nothing for too long.
     #[error("the peer reads nothing any more")]
     SlowPeer,
-    /// The fragments of a message did not go on from each other.
+    /// The fragments of a message did not fit together.
     #[error("the fragments of a message do not belong together")]
     StreamCorrupt,
     /// The same client has connected again.
@@ -86,7 +87,7 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    /// What the peer is told.
+    /// The code that the peer is told.
     pub(super) const fn code(self) -> u16 {
         self.told().0
     }
@@ -111,49 +112,49 @@ impl CloseReason {
     }
 }
 
-/// Codes of a close that are not the application's. Its own are below [`RESERVED`](code::RESERVED).
+/// Codes for closing that are not the application's. Those are below [`RESERVED`](code::RESERVED).
 pub mod code {
-    /// The first that no application has.
+    /// The first code that no application may use.
     pub const RESERVED: u16 = 0xff00;
     /// The peer broke the protocol.
     pub const PROTOCOL: u16 = 0xff01;
-    /// Nothing was acknowledged.
+    /// Nothing was acknowledged for too long.
     pub const DEAD_LINK: u16 = 0xff02;
-    /// Nothing was read.
+    /// The peer read nothing for too long.
     pub const SLOW_PEER: u16 = 0xff03;
-    /// A message could not be put together.
+    /// A message could not be reassembled.
     pub const STREAM_CORRUPT: u16 = 0xff04;
     /// The same client has connected again.
     pub const REPLACED: u16 = 0xff05;
     /// All packet numbers are used up.
     pub const EXHAUSTED: u16 = 0xff06;
-    /// Both ends do not have the same channels.
+    /// The two ends do not have the same channels.
     pub const SHAPE: u16 = 0xff07;
 }
 
-/// What was sent and is not known to have arrived when a session ended.
+/// What was sent but is not known to have arrived when a session ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Undelivered {
-    /// Segments of KCP: sent and not acknowledged, or waiting.
+    /// Segments of KCP: unacknowledged, or waiting to be sent.
     pub segments: usize,
-    /// Messages in packets, and long messages that are not all segments yet.
+    /// Messages in packets, and long messages that KCP does not hold completely yet.
     pub messages: usize,
-    /// Unreliable datagrams that never left.
+    /// Unreliable datagrams that were never sent.
     pub datagrams: usize,
     /// A token that sends the client to another server.
     pub redirect: bool,
 }
 
 impl Undelivered {
-    /// Whether there is nothing.
+    /// Whether there is nothing undelivered.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.segments == 0 && self.messages == 0 && self.datagrams == 0 && !self.redirect
     }
 }
 
-/// An unreliable datagram that was sent: they are numbered from 0.
+/// The number of an unreliable datagram that was sent, from 0.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "a number with a name")]
 pub struct DatagramId(pub u64);
@@ -165,8 +166,8 @@ impl fmt::Display for DatagramId {
 }
 
 events! {
-    /// Something that a session did, from [`Connection::poll_log`](super::Connection::poll_log). Displayed, it is the fields of its line:
-    /// docs/EVENTS.md has them with their meaning.
+    /// Something that a session did, from [`Connection::poll_log`](super::Connection::poll_log). Its `Display` is the
+    /// fields of its line, which docs/EVENTS.md explains.
     SessionEvent {
         /// The log begins here.
         "start" Start {
@@ -175,43 +176,43 @@ events! {
         },
         /// Something that KCP did for a channel.
         "" Kcp { channel: u16 = "Which channel.", event: kcp::Event = "What KCP did.", },
-        /// Datagrams left.
+        /// Datagrams were sent.
         "out" Out {
             n: u64 = "How many.",
-            bytes: u64 = "Their length in all.",
+            bytes: u64 = "Their total length.",
             pn: u64 = "The number of the last packet.",
-            pings: u64 = "Of them, those with a ping: because nothing else was to be said, or nothing that is answered.",
+            pings: u64 = "How many of them had a ping.",
         },
-        /// A datagram came that is authentic and new.
+        /// An authentic new datagram arrived.
         "in" In { pn: u64 = "The number of the packet.", bytes: u64 = "Its length.", },
         /// A datagram, or something in one, was refused.
         "reject" Reject { reason: &'static str = "The field of the statistics that counts it.", n: u64 = "How many.", },
-        /// Of packets with unreliable data it is decided whether they got lost.
-        "packets" Packets { n: u64 = "How many.", lost: u64 = "Of them, lost.", },
-        /// Repairs left, or packets were rebuilt of them.
+        /// Packets were acknowledged or declared lost.
+        "packets" Packets { n: u64 = "How many.", lost: u64 = "How many of them were lost.", },
+        /// Repairs were sent, or packets were rebuilt from them.
         "repairs" Repairs {
-            sent: u64 = "Repairs that left.",
-            rebuilt: u64 = "Packets of the peer that were rebuilt.",
-            told: u64 = "Packets that the peer tells it has rebuilt.",
+            sent: u64 = "Repairs sent.",
+            rebuilt: u64 = "Packets of the peer rebuilt here.",
+            told: u64 = "Packets that the peer reports as rebuilt.",
         },
-        /// The round trip of the session is another one. Both in µs.
-        "rtt" Rtt { srtt: u64 = "Smoothed.", rttvar: u64 = "Its mean deviation.", },
-        /// What waits in the session is more or less than before.
+        /// The round trip of the session has changed. Both in µs.
+        "rtt" Rtt { srtt: u64 = "Smoothed round trip.", rttvar: u64 = "Its mean deviation.", },
+        /// The amount of waiting data has changed.
         "queue" Queue {
-            segments: u32 = "Segments of KCP, waiting or not acknowledged.",
-            datagrams: u32 = "Unreliable datagrams that wait to leave.",
-            messages: u32 = "Messages and slices of reliable channels that are not acknowledged.",
+            segments: u32 = "Segments of KCP, waiting or unacknowledged.",
+            datagrams: u32 = "Unreliable datagrams that wait to be sent.",
+            messages: u32 = "Unacknowledged messages and slices of reliable channels.",
         },
-        /// The session has got further.
+        /// The session enters its next state.
         "state" State {
-            state: ConnectionState = "How far.",
+            state: ConnectionState = "Which state.",
             reason: Option<CloseReason> = "Why it ends, if it does.",
         },
-        /// The peer is at another address.
-        "moved" Moved { peer: SocketAddr = "Where it is.", },
+        /// The peer has another address.
+        "moved" Moved { peer: SocketAddr = "The new address.", },
         /// Our keys were updated.
-        "keys" Keys { updates: u64 = "How often so far.", },
-        /// Datagrams may be longer from now on, or have to be shorter.
+        "keys" Keys { updates: u64 = "How many updates so far.", },
+        /// Datagrams may be longer from now on, or must be shorter.
         "mtu" Mtu { mtu: u16 = "The longest, bytes.", },
     }
 }

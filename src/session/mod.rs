@@ -1,10 +1,10 @@
-//! Sessions, protocol WW/1: what turns datagrams between strangers into a conversation of two.
+//! Sessions, protocol WW/1: connections between two ends that need not trust the network.
 //!
-//! [`Client`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
-//! a source of random bytes: datagrams and time come in, datagrams, a time to wake up and events go out. After any call, drain
-//! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::machine::Machine). A [`Connection`] is what both have of
-//! a session that is up: channels, each carried by a [`Kcp`](crate::kcp::Kcp) or in packets, and unreliable datagrams with receipts, all in the same
-//! datagrams.
+//! [`Client`] is a client's end, [`Server`] a server's end, with many sessions on one socket. Neither has a clock, a
+//! socket or a source of random bytes: datagrams and time go in; datagrams, events and the time of the next call come
+//! out. Both are a [`Machine`](crate::machine::Machine): after any call, drain `poll_transmit` and `poll_event`, then
+//! call `poll_timeout`. A [`Connection`] is a session that is up: its channels, each carried by a
+//! [`Kcp`](crate::kcp::Kcp) or in packets, and unreliable datagrams with receipts, all in the same datagrams.
 //!
 //! ```
 //! use std::net::SocketAddr;
@@ -46,9 +46,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! States, timers and limits are in docs/BEHAVIOUR.md, each byte in docs/WIRE.md.
+//! docs/BEHAVIOUR.md describes states, timers and limits; docs/WIRE.md each byte.
 
-/// `Debug` by these fields alone: the others are secrets, or long.
+/// `Debug` with only these fields: the others are secret, or long.
 macro_rules! printed_without_secrets {
     ($($name:ident $(<$life:lifetime>)? { $($field:ident),* }),*) => {$(
         impl std::fmt::Debug for $name $(<$life>)? {
@@ -111,19 +111,19 @@ pub(crate) mod front {
 
 use rand_core::CryptoRng;
 
-/// What the owner draws from.
+/// The owner's source of random numbers.
 struct Random(Box<dyn CryptoRng + Send>);
 
 printed_without_secrets! { Random {} }
 
-/// Random bytes. Every number is made of these, so that it does not matter how a generator makes numbers.
+/// Random bytes. Every number is made from these, so results do not depend on how a generator makes numbers.
 fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
     let mut bytes = [0; N];
     rng.fill_bytes(&mut bytes);
     bytes
 }
 
-/// The parts one after another, and zeros behind.
+/// The concatenated parts, padded with zeros.
 fn concat<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut bytes = [0; N];
     for (to, from) in bytes.iter_mut().zip(parts.iter().copied().flatten()) {

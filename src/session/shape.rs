@@ -1,28 +1,29 @@
-//! What both ends of a session need alike, in a few bytes: the handshake compares it, and names the first thing that differs.
+//! What both ends of a session must have in common, in a few bytes. The handshake compares it, and names the first
+//! difference.
 //!
-//! Nobody learns it who does not know what the suite asks for: the client says it inside its first message, and only a client whose first
-//! message was good is answered.
+//! Only peers who know what the suite requires can learn it: the client sends it inside its first message, and the
+//! server answers only clients whose first message was good.
 
 use super::SessionConfig;
 use crate::channel::{Carrier, ChannelConfig, ChannelKind};
 use siphasher::sip128::SipHasher24;
 use std::fmt;
 
-/// What an end has, as the handshake says it: a hash of all of it, then each channel in short.
+/// What an end has, as the handshake describes it: a hash of everything, then a summary of each channel.
 #[derive(Clone, Debug)]
 pub(super) struct Shape(Box<[u8]>);
 
-/// Where both ends differ that have to be alike. Displayed, it says how, as seen from this end.
+/// A difference between the ends where they must be the same. Its `Display` describes it from this end's point of view.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Mismatch {
     /// Which channel.
     index: u8,
-    /// `None`: there is none of that number.
+    /// `None`: there is no channel with that number.
     here: Option<Entry>,
     there: Option<Entry>,
 }
 
-/// A channel in short: what it is, and a byte each of the hashes of its messages and of its knobs.
+/// The summary of a channel: its kind, and one byte each of the hashes of its messages and its settings.
 type Entry = [u8; ENTRY_LEN];
 
 impl Shape {
@@ -44,7 +45,7 @@ impl Shape {
         &self.0
     }
 
-    /// How the peer's differs; `None`: it does not, or the peer says nothing of it.
+    /// How the peer's shape differs. `None`: it does not, or the peer does not tell.
     pub(super) fn compare(&self, theirs: &[u8]) -> Option<Mismatch> {
         let (hash, there) = theirs.split_first_chunk::<HASH_LEN>()?;
         let (own_hash, here) = self.0.split_first_chunk::<HASH_LEN>()?;
@@ -60,13 +61,13 @@ impl Shape {
     }
 }
 
-/// Whether bytes can be what [`Shape::bytes`] gives, or nothing.
+/// Whether the bytes could be the result of [`Shape::bytes`], or are empty.
 pub(super) const fn is_shape(bytes: &[u8]) -> bool {
     let len = bytes.len();
     len == 0 || len >= HASH_LEN && len <= SHAPE_MAX && (len - HASH_LEN).is_multiple_of(ENTRY_LEN)
 }
 
-/// What channels have that the peer's need as well: a number of the kind, of the type of its messages, knobs.
+/// What must be the same for the peer's channels: a number for the kind, one for the type of its messages, settings.
 fn entries(config: &SessionConfig) -> impl Iterator<Item = (u8, u64, [u32; 3])> {
     config.channels.iter().map(|config| {
         let ChannelConfig { channel, carrier, receive_buffer, messages_per_packet, max_message, .. } =
@@ -95,13 +96,13 @@ const fn name(kind: u8) -> &'static str {
     }
 }
 
-/// Both ends use the same key, which is no secret.
+/// Both ends use the same hash key, which is not a secret.
 fn digest(bytes: &[u8]) -> [u8; 16] {
     SipHasher24::new().hash(bytes).as_bytes()
 }
 
 impl Mismatch {
-    /// There is one that a byte of the hashes does not show.
+    /// A difference that the bytes of the hashes do not show.
     pub(super) const UNNAMED: Self = Self { index: ENTRIES_MAX, here: None, there: None };
 }
 
@@ -131,5 +132,5 @@ impl fmt::Display for Mismatch {
 pub const SHAPE_MAX: usize = HASH_LEN + ENTRY_LEN * ENTRIES_MAX as usize;
 const HASH_LEN: usize = 8;
 const ENTRY_LEN: usize = 3;
-/// Channels that a description has room for: more than a session has.
+/// Channels that a description has room for: more than a session can have.
 const ENTRIES_MAX: u8 = 80;

@@ -1,4 +1,4 @@
-//! What a connection counts and measures.
+//! The statistics of a connection.
 
 use super::repair::RepairStats;
 use crate::counters::{Figure, Metric, Value};
@@ -7,7 +7,7 @@ use crate::pace::Mode;
 use std::time::Duration;
 
 stats! {
-    /// What one end of a session has counted since it was made, and how it stands.
+    /// What one end of a session has counted since it was made, and its current state.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct ConnectionStats {
         /// Round trip, smoothed; zero before the first.
@@ -16,39 +16,39 @@ stats! {
         pub rttvar: Duration => "whitewater_session_rttvar_seconds",
         /// Shortest round trip; zero before the first.
         pub rtt_min: Duration => "whitewater_session_rtt_min_seconds",
-        /// Share of the packets sent that got lost on the way to the peer, 0 to 1; NaN for collectors if it is not known. Of those
-        /// of which the peer has told within the last 10 s, whatever was in them. `None`: they are fewer than 50, so it is not
-        /// known, as in a session at rest. What the peer sends says nothing of it.
+        /// Share of the packets sent that got lost on the way to the peer, 0 to 1; NaN for collectors if unknown. Based
+        /// on the packets that the peer reported in the last 10 s, whatever they contained. `None`: fewer than 50, so
+        /// it is unknown, as in an idle session. Packets from the peer do not count.
         pub loss: Option<f64> => "whitewater_session_loss_ratio",
-        /// Packets sent of which it is decided whether they got lost.
+        /// Packets sent with a known outcome: arrived or lost.
         pub packets_judged: u64 => "whitewater_session_packets_judged_total",
         /// Packets sent that got lost.
         pub packets_lost: u64 => "whitewater_session_packets_lost_total",
         /// What KCP does for all channels together; [`kcp_stats`](super::Connection::kcp_stats) has each channel.
         pub kcp: KcpTotals => all,
-        /// Unreliable datagrams that wait to leave.
+        /// Unreliable datagrams that wait to be sent.
         pub datagrams_waiting: usize => "whitewater_session_datagrams_waiting",
-        /// Messages and slices of reliable channels that are not acknowledged.
+        /// Unacknowledged messages and slices of reliable channels.
         pub messages_unacked: usize => "whitewater_session_messages_unacked",
         /// Bytes that the session holds. See [`memory`](super::Connection::memory).
         pub memory: usize => "whitewater_session_memory_bytes",
-        /// Whether less may leave: the mode of `pacing`, if there is.
+        /// Whether `pacing` limits sending more strictly: its mode, if it is set.
         pub mode: Option<Mode> => "whitewater_session_bad_mode",
-        /// Bytes of the longest datagram that may leave now: `max_datagram`, or more once `path_mtu` has found more.
+        /// Length of the longest datagram now, bytes: `max_datagram`, or more once `path_mtu` has found more.
         pub mtu: u16 => "whitewater_session_mtu_bytes",
-        /// Datagrams sent that probe whether longer ones arrive.
+        /// Datagrams sent to probe for a larger path MTU.
         pub mtu_probes: u64 => "whitewater_session_mtu_probes_total",
-        /// Probes of longer datagrams that were lost, which says nothing of congestion.
+        /// Lost probes for a larger path MTU; this is not a sign of congestion.
         pub mtu_probes_lost: u64 => "whitewater_session_mtu_probes_lost_total",
-        /// Times that long datagrams did not arrive any more, and shorter ones were sent from then on.
+        /// How often long datagrams stopped arriving, so that shorter ones were sent from then on.
         pub black_holes: u64 => "whitewater_session_black_holes_total",
-        /// Whether what is sent says that it heeds the marks of ECN, and the path leaves them alone.
+        /// Whether datagrams are sent with an ECN mark: both ends use ECN, and the path preserves the marks.
         pub ecn: bool,
-        /// Packets sent that the peer says were marked, for a queue on the way was filling.
+        /// Packets sent that the peer reports as marked, because a queue on the path was filling.
         pub congestion_marks: u64 => "whitewater_session_congestion_marks_total",
-        /// Times that our keys were updated.
+        /// How often our keys were updated.
         pub key_updates: u64 => "whitewater_session_key_updates_total",
-        /// What repairs of packets have cost and brought, if both ends use them.
+        /// The cost and effect of repairs of packets, if both ends use them.
         pub repairs: RepairStats => all,
     }
     counted by Counters {
@@ -60,28 +60,28 @@ stats! {
         pub received: u64 => "whitewater_session_datagrams_received_total",
         /// Bytes of datagrams received that were authentic and new.
         pub bytes_received: u64 => "whitewater_session_bytes_received_total",
-        /// Datagrams sent with a ping: because nothing else was to be said, or nothing that is answered.
+        /// Datagrams sent with a ping: because nothing else was to be sent, or nothing that is acknowledged.
         pub pings: u64 => "whitewater_session_pings_total",
         ; rare: Option<Box<RareCounters>>
     }
     counted by #[derive(Copy)] RareCounters {
-        /// Times that the peer has moved to another address.
+        /// How often the peer has moved to another address.
         pub moves: u64 => "whitewater_session_moves_total",
-        /// Tokens by which the server has sent us to another one, each counted once.
+        /// Tokens with which the server sent us to another one, each counted once.
         pub redirects: u64,
-        /// Datagrams dropped, and what was in them.
+        /// Datagrams dropped, and refused parts of datagrams.
         pub rejected: RejectedDatagrams => "whitewater_session_rejected_total",
-        /// Unreliable datagrams that found no room, because too little was read.
-        pub datagrams_refused: u64 => "whitewater_session_rejected_total" [reason: "datagrams_refused", "Datagrams dropped, and what was in them"],
-        /// Payloads of channels that were refused: no room, or not what a peer of the same channels sends.
-        pub messages_refused: u64 => "whitewater_session_rejected_total" [reason: "messages_refused", "Datagrams dropped, and what was in them"],
-        /// REDIRECTs that had no token, or one that was out of date.
-        pub redirects_refused: u64 => "whitewater_session_rejected_total" [reason: "redirects_refused", "Datagrams dropped, and what was in them"],
+        /// Unreliable datagrams without room, because too little was read.
+        pub datagrams_refused: u64 => "whitewater_session_rejected_total" [reason: "datagrams_refused", "Datagrams dropped, and refused parts of datagrams"],
+        /// Payloads of channels that were refused: no room, or not what a peer with the same channels sends.
+        pub messages_refused: u64 => "whitewater_session_rejected_total" [reason: "messages_refused", "Datagrams dropped, and refused parts of datagrams"],
+        /// REDIRECTs without a valid token, or with an outdated one.
+        pub redirects_refused: u64 => "whitewater_session_rejected_total" [reason: "redirects_refused", "Datagrams dropped, and refused parts of datagrams"],
     }
 }
 
 stats! {
-    /// KCP of all channels together: the fields of [`Stats`], added up.
+    /// The totals of KCP for all channels: the fields of [`Stats`], added up.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct KcpTotals: sum of Stats {
         /// Segments sent and not acknowledged.
@@ -96,7 +96,7 @@ stats! {
         pub segments_sent: u64 => "whitewater_session_segments_sent_total",
         /// Segments received, of every command.
         pub segments_received: u64 => "whitewater_session_segments_received_total",
-        /// Segments sent again because their time was out.
+        /// Segments sent again because their timeout expired.
         pub resends_timeout: u64 => "whitewater_session_resends_total" [cause: "timeout", "Segments sent again"],
         /// Segments sent again because later ones were acknowledged.
         pub resends_fast: u64 => "whitewater_session_resends_total" [cause: "fast", "Segments sent again"],
@@ -110,7 +110,7 @@ stats! {
 }
 
 impl ConnectionStats {
-    /// What was refused: datagrams, and what was in them, each with the name of its field.
+    /// What was refused, datagrams and parts of them, each with the name of its field.
     pub fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         self.rejected.by_reason().into_iter().chain([
             ("datagrams_refused", self.datagrams_refused),
@@ -135,19 +135,19 @@ impl Counters {
 }
 
 reasons! {
-    /// Datagrams that changed nothing, by what was wrong.
+    /// Datagrams that changed nothing, by reason.
     pub struct RejectedDatagrams: u64 {
-        /// No packet of the protocol, or one that has no place here.
+        /// Not a packet of the protocol, or not one that this end receives.
         malformed,
-        /// Another session, attempt, suite or address.
+        /// From another session, attempt, suite or address.
         stranger,
         /// Not authentic.
         forged,
         /// Received before.
         duplicate,
-        /// Older than what can be told apart.
+        /// Too old to tell whether it was received before.
         stale,
-        /// After the end.
+        /// Received after the end.
         late,
     }
 }

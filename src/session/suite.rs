@@ -1,39 +1,39 @@
-//! What two ends agree with which ciphers: the suite.
+//! The suite: which handshake and cipher both ends use.
 
-/// How a session is protected. The client asks for one suite, the server has a set of them; nothing is negotiated, and the suite
-/// is part of what the handshake authenticates.
+/// How a session is protected. The client asks for one suite, the server has a set of them. There is no negotiation,
+/// and the handshake authenticates the suite.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Suite {
-    /// A checksum mixed with a secret that crosses the network in clear: against noise and blind spoofers, not against anybody who
-    /// sees a packet. For local networks and tests.
+    /// A checksum mixed with a secret that crosses the network in the clear. Protects against noise and blind spoofers,
+    /// not against anybody who sees a packet. For local networks and tests.
     Checked,
-    /// A Noise handshake and authenticated encryption; the feature `crypto` has it.
+    /// A Noise handshake and authenticated encryption. Needs the feature `crypto`.
     Noise(Pattern, Cipher),
 }
 
-/// Who proves what in the handshake. Source: the Noise Protocol Framework, revision 34, sections 7.5 and 9.4.
+/// What each end proves in the handshake. Source: the Noise Protocol Framework, revision 34, sections 7.5 and 9.4.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Pattern {
-    /// Nobody anything: shuts out who only listens.
+    /// Neither end proves anything. Protects against passive eavesdroppers only.
     Nn = 1,
-    /// Both that they know a secret of 32 random bytes: from a connect token, or shared before. No password: who listens can try
-    /// words.
+    /// Both ends prove that they know a secret of 32 random bytes: from a connect token, or shared before. Not a
+    /// password, because an eavesdropper can try out words.
     NnPsk0 = 2,
-    /// The server that it has the private half of a key that the client knows.
+    /// The server proves that it has the private half of a key that the client knows.
     Nk = 3,
-    /// Both as `NnPsk0`, the server also as `Nk`.
+    /// Both ends as in `NnPsk0`, and the server also as in `Nk`.
     NkPsk0 = 4,
 }
 
-/// The cipher of a session; the handshake hashes with BLAKE2s and agrees by X25519.
+/// The cipher of a session. The handshake uses BLAKE2s and X25519.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Cipher {
     /// ChaCha20-Poly1305, RFC 8439: fast everywhere.
     ChaChaPoly = 1,
-    /// AES-256-GCM, NIST SP 800-38D: fast where the machine has instructions for it.
+    /// AES-256-GCM, NIST SP 800-38D: fast on machines with AES instructions.
     AesGcm = 2,
 }
 
@@ -53,7 +53,7 @@ impl Suite {
         Self::Noise(Pattern::NkPsk0, Cipher::AesGcm),
     ];
 
-    /// Its number on the wire: pattern × 256 + cipher, 0 for `Checked`.
+    /// Its number on the wire: pattern × 256 + cipher; 0 for `Checked`.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
@@ -62,19 +62,19 @@ impl Suite {
         }
     }
 
-    /// The suite of a number from the wire; `None`: we know none.
+    /// The suite with this number on the wire. `None`: unknown.
     #[must_use]
     pub fn from_code(code: u16) -> Option<Self> {
         [Self::Checked].into_iter().chain(Self::ALL).find(|suite| suite.code() == code)
     }
 
-    /// Whether both ends need the same secret beforehand.
+    /// Whether both ends need to know the same secret beforehand.
     #[must_use]
     pub const fn needs_psk(self) -> bool {
         matches!(self, Self::Noise(Pattern::NnPsk0 | Pattern::NkPsk0, _))
     }
 
-    /// Whether the client needs the server's public key beforehand.
+    /// Whether the client needs to know the server's public key beforehand.
     #[must_use]
     pub const fn needs_server_key(self) -> bool {
         matches!(self, Self::Noise(Pattern::Nk | Pattern::NkPsk0, _))

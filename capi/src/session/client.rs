@@ -47,8 +47,8 @@ impl End for ww_client {
     }
 }
 
-/// Begins to connect to `address` ("host:port"): a client, that `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` will come of. Null if there
-/// is none to be had, and `*error`, unless that is null, says why. Without `options` they are all zero.
+/// Creates a client that connects to `address` ("host:port"); `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` will follow.
+/// Returns null if that fails, with the error code in `*error` unless `error` is null. `options` null: all zeros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_connect(
     address: *const c_char,
@@ -67,8 +67,8 @@ pub unsafe extern "C" fn ww_client_connect(
     unsafe { made(connect, error) }
 }
 
-/// Queues a message on a channel: 0; `WW_AGAIN`: as much waits as may, `WW_TOO_LONG`: it is longer than `max_message` of the channel, or than a
-/// datagram on a channel that is not reliable.
+/// Queues a message on a channel. Returns 0; `WW_AGAIN`: the channel is full, `WW_TOO_LONG`: the message is longer than
+/// the channel's `max_message`, or than a datagram on an unreliable channel.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_send(
     client: *mut ww_client,
@@ -80,7 +80,8 @@ pub unsafe extern "C" fn ww_client_send(
     unsafe { call_with(client, message, len, |client, message| client.send(0, channel, message)) }
 }
 
-/// Takes the next message of a channel: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
+/// Reads the next message of a channel. Returns its length; `WW_AGAIN`: there is none, `WW_TOO_LONG`: `size` is too
+/// small, and the message stays queued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_recv(
     client: *mut ww_client,
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn ww_client_recv(
     unsafe { call_mut(client, buffer, size, |client, buffer| client.recv(0, channel, buffer)) }
 }
 
-/// Queues an unreliable datagram: 0.
+/// Queues an unreliable datagram. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_send_datagram(
     client: *mut ww_client,
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn ww_client_send_datagram(
     unsafe { call_with(client, datagram, len, |client, datagram| client.send_datagram(0, datagram)) }
 }
 
-/// Takes the next unreliable datagram: its length.
+/// Reads the next unreliable datagram. Returns its length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_recv_datagram(
     client: *mut ww_client,
@@ -114,35 +115,37 @@ pub unsafe extern "C" fn ww_client_recv_datagram(
     unsafe { call_mut(client, buffer, size, |client, buffer| client.recv_datagram(0, buffer)) }
 }
 
-/// How the session stands: 0.
+/// Writes the state of the session to `stats`. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_stats(client: *mut ww_client, stats: *mut ww_stats) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(client, |client| client.stats(0, stats.as_mut())) }
 }
 
-/// Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
+/// Reads what has arrived, does what is due, and sends the results. Writes to `*next` how many ms you may wait until
+/// the next call; -1: forever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_pump(client: *mut ww_client, next: *mut i64) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(client, |client| client.pump_once(next.as_mut())) }
 }
 
-/// Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
+/// Pumps until there is an event, for at most `timeout_ms`; negative: forever. Returns 1: there is one, 0: there is
+/// none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_poll(client: *mut ww_client, timeout_ms: i64) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(client, |client| client.poll_for(timeout_ms)) }
 }
 
-/// Takes the next event: 1, or 0: there is none.
+/// Takes the next event. Returns 1; 0: there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_event(client: *mut ww_client, event: *mut ww_event) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(client, |client| client.event(event)) }
 }
 
-/// Ends the session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
+/// Closes the session once everything sent has arrived; `WW_EVENT_CLOSED` follows. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_close(client: *mut ww_client, code: u16) -> i32 {
     // SAFETY: as the caller says.
@@ -154,7 +157,7 @@ pub unsafe extern "C" fn ww_client_close(client: *mut ww_client, code: u16) -> i
     }
 }
 
-/// Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
+/// Frees it, and tells the server that the session is over. What was sent may not arrive: to wait for it, close and poll first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_free(client: *mut ww_client) {
     // SAFETY: as the caller says.

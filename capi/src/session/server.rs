@@ -48,8 +48,8 @@ impl End for ww_server {
     }
 }
 
-/// A server on `address` ("0.0.0.0:4000"). Null if there is none to be had, and `*error`, unless that is null, says why. Without `options` they are all
-/// zero.
+/// Creates a server on `address` ("0.0.0.0:4000"). Returns null if that fails, with the error code in `*error` unless
+/// `error` is null. `options` null: all zeros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_bind(
     address: *const c_char,
@@ -68,7 +68,8 @@ pub unsafe extern "C" fn ww_server_bind(
     unsafe { made(bind, error) }
 }
 
-/// Queues a message on a reliable channel of `session`: its length; `WW_AGAIN`: as much waits as may.
+/// Queues a message on a channel of `session`. Returns 0; `WW_AGAIN`: the channel is full, `WW_TOO_LONG`: the message
+/// is longer than the channel's `max_message`, or than a datagram on an unreliable channel.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_send(
     server: *mut ww_server,
@@ -81,7 +82,8 @@ pub unsafe extern "C" fn ww_server_send(
     unsafe { call_with(server, message, len, |server, message| server.send(session, channel, message)) }
 }
 
-/// Takes the next message of a channel of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it, and it stays.
+/// Reads the next message of a channel of `session`. Returns its length; `WW_AGAIN`: there is none, `WW_TOO_LONG`:
+/// `size` is too small, and the message stays queued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_recv(
     server: *mut ww_server,
@@ -94,7 +96,7 @@ pub unsafe extern "C" fn ww_server_recv(
     unsafe { call_mut(server, buffer, size, |server, buffer| server.recv(session, channel, buffer)) }
 }
 
-/// Queues an unreliable datagram of `session`: 0.
+/// Queues an unreliable datagram for `session`. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_send_datagram(
     server: *mut ww_server,
@@ -106,7 +108,7 @@ pub unsafe extern "C" fn ww_server_send_datagram(
     unsafe { call_with(server, datagram, len, |server, datagram| server.send_datagram(session, datagram)) }
 }
 
-/// Takes the next unreliable datagram of `session`: its length.
+/// Reads the next unreliable datagram of `session`. Returns its length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_recv_datagram(
     server: *mut ww_server,
@@ -118,35 +120,37 @@ pub unsafe extern "C" fn ww_server_recv_datagram(
     unsafe { call_mut(server, buffer, size, |server, buffer| server.recv_datagram(session, buffer)) }
 }
 
-/// How the session stands: 0.
+/// Writes the state of the session to `stats`. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_stats(server: *mut ww_server, session: u32, stats: *mut ww_stats) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(server, |server| server.stats(session, stats.as_mut())) }
 }
 
-/// Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
+/// Reads what has arrived, does what is due, and sends the results. Writes to `*next` how many ms you may wait until
+/// the next call; -1: forever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_pump(server: *mut ww_server, next: *mut i64) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(server, |server| server.pump_once(next.as_mut())) }
 }
 
-/// Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
+/// Pumps until there is an event, for at most `timeout_ms`; negative: forever. Returns 1: there is one, 0: there is
+/// none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_poll(server: *mut ww_server, timeout_ms: i64) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(server, |server| server.poll_for(timeout_ms)) }
 }
 
-/// Takes the next event: 1, or 0: there is none.
+/// Takes the next event. Returns 1; 0: there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_event(server: *mut ww_server, event: *mut ww_event) -> i32 {
     // SAFETY: as the caller says.
     unsafe { call(server, |server| server.event(event)) }
 }
 
-/// Ends a session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
+/// Closes a session once everything sent has arrived; `WW_EVENT_CLOSED` follows. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, code: u16) -> i32 {
     // SAFETY: as the caller says.
@@ -158,7 +162,7 @@ pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, c
     }
 }
 
-/// Lets a client in that asks (`WW_EVENT_REQUESTED`): 0; `WW_CLOSED`: it does not ask any more.
+/// Admits a client that asks to join (`WW_EVENT_REQUESTED`). Returns 0; `WW_CLOSED`: it no longer asks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_admit(server: *mut ww_server, session: u32) -> i32 {
     // SAFETY: as the caller says.
@@ -170,7 +174,7 @@ pub unsafe extern "C" fn ww_server_admit(server: *mut ww_server, session: u32) -
     }
 }
 
-/// Sends a client away that asks, and tells it `code`: 0; `WW_CLOSED`: it does not ask any more.
+/// Rejects a client that asks to join, and tells it `code`. Returns 0; `WW_CLOSED`: it no longer asks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_reject(server: *mut ww_server, session: u32, code: u16) -> i32 {
     // SAFETY: as the caller says.
@@ -182,7 +186,8 @@ pub unsafe extern "C" fn ww_server_reject(server: *mut ww_server, session: u32, 
     }
 }
 
-/// What a session's client, or one that asks, has said with `user`: its length; `WW_TOO_LONG`: `size` is too small for it.
+/// Copies what a client, connected or asking to join, has sent as `user`. Returns its length; `WW_TOO_LONG`: `size` is
+/// too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_user(
     server: *mut ww_server,
@@ -201,7 +206,7 @@ pub unsafe extern "C" fn ww_server_user(
     }
 }
 
-/// The port that it is bound to.
+/// Returns the port that the server is bound to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_port(server: *mut ww_server) -> i32 {
     // SAFETY: as the caller says.
@@ -213,7 +218,7 @@ pub unsafe extern "C" fn ww_server_port(server: *mut ww_server) -> i32 {
     }
 }
 
-/// Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
+/// Frees it, and tells all clients that their session is over. What was sent may not arrive: to wait for it, close and poll first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_free(server: *mut ww_server) {
     // SAFETY: as the caller says.
@@ -233,7 +238,7 @@ mod tests {
 
     const KEY: [u8; 32] = [5; 32];
 
-    /// What a matchmaker makes for a server at that port, sealed with a key.
+    /// A matchmaker's token for a server on that port, sealed with a key.
     fn token(port: i32, key: [u8; 32]) -> Vec<u8> {
         let created = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() + 1;
         let order = Order {
@@ -250,7 +255,7 @@ mod tests {
         ServerKey::new(9, 1, key).mint(&order, [3; 32], [4; 24]).unwrap().encode().to_vec()
     }
 
-    /// Whether who brings such a token comes in.
+    /// Whether a client with such a token can join.
     fn comes_in(key: [u8; 32]) -> bool {
         let server_options = ww_options {
             protocol_id: 7,
@@ -261,7 +266,7 @@ mod tests {
             key_id: 1,
             ..ww_options::DEFAULT
         };
-        // SAFETY: all pointers are of what lives as long.
+        // SAFETY: every pointer is to something that lives long enough.
         unsafe {
             let server =
                 ww_server_bind(c"127.0.0.1:0".as_ptr(), &raw const server_options, std::ptr::null_mut());
@@ -301,7 +306,7 @@ mod tests {
     fn a_token_that_is_none_is_misuse() {
         let options = ww_options { token: KEY.as_ptr(), token_len: KEY.len(), ..ww_options::DEFAULT };
         let mut error = 0;
-        // SAFETY: all pointers are of what lives as long.
+        // SAFETY: every pointer is to something that lives long enough.
         let client =
             unsafe { ww_client_connect(c"127.0.0.1:1".as_ptr(), &raw const options, &raw mut error) };
         assert!(client.is_null() && error == WW_MISUSE);

@@ -1,4 +1,4 @@
-//! The knobs of a client: its session, and how it shows that it may come in.
+//! The settings of a client: its session, and how it proves that it may join.
 
 use crate::config::{ConfigError, unless};
 use crate::session::Suite;
@@ -9,61 +9,64 @@ use crate::session::wire::{HELLO_MIN, USER_MAX};
 use std::time::Duration;
 
 settings! {
-    /// How a client connects, and its session.
+    /// How a client connects, and the settings of its session.
     ///
-    /// Begin with [`token`](Self::token), [`secret`](Self::secret) or [`insecure`](Self::insecure), whichever the server was made with.
+    /// Start with [`token`](Self::token), [`secret`](Self::secret) or [`insecure`](Self::insecure), whichever the
+    /// server uses.
     #[derive(Clone, Eq, PartialEq)]
     pub struct ClientConfig without Default {
-        /// The session.
+        /// The settings of the session.
         pub session: SessionConfig = SessionConfig::default();
-        /// How the session is protected: one of the suites of the server.
+        /// How the session is protected: one of the server's suites.
         pub suite: Suite = Suite::Checked;
-        /// The secret that both ends know, if the suite has one.
+        /// The secret that both ends know, if the suite needs one.
         pub psk: Option<[u8; 32]> = None;
-        /// The server's public key, if the suite has one: what `session::public_key` makes of its private half.
+        /// The server's public key, if the suite needs one: `session::public_key` computes it from the private half.
         pub server_key: Option<[u8; 32]> = None;
-        /// The connect token, if the server wants one.
+        /// The connect token, if the server requires one.
         pub token: Option<PublicToken> = None;
-        /// What the server's application is told in the handshake: at most 256 bytes.
+        /// What to tell the server's application in the handshake: at most 256 bytes.
         pub user: Vec<u8> = Vec::new(), 0..=USER_MAX as u64;
-        /// Bytes of a HELLO: 512 to 1200. A server answers with at most 0.07 of them, so that nobody can use it against others.
+        /// Length of a HELLO, bytes: 512 to 1200. A server answers with at most 0.07 times as many bytes, so that
+        /// nobody can use it to amplify traffic.
         pub hello: u16 = 1200, HELLO_MIN as u64..=1200, "bytes";
-        /// How long one address of a server is tried: 100 ms to 120 s.
+        /// How long to try each address of a server: 100 ms to 120 s.
         pub deadline: Duration = Duration::from_secs(10), 100..=120_000;
     }
 }
 
 impl ClientConfig {
-    /// A client with a connect token, for a server that was made by `ServerConfig::tokens`. The token has the server's addresses.
+    /// A client with a connect token, for a server made with `ServerConfig::tokens`. The token contains the server's
+    /// addresses.
     #[must_use]
     pub fn token(session: SessionConfig, token: &PublicToken) -> Self {
         let (suite, psk, server_key) = (token.suite, Some(*token.psk), token.server_key);
         Self { session, suite, psk, server_key, token: Some(token.clone()), ..Self::base() }
     }
 
-    /// A client that knows the secret of the server, 32 random bytes: for one that was made by `ServerConfig::secret`. No password: whoever
-    /// listens can try words.
+    /// A client that knows the server's secret, for a server made with `ServerConfig::secret`: 32 random bytes, not a
+    /// password, because an eavesdropper can try out words.
     #[must_use]
     pub fn secret(session: SessionConfig, psk: [u8; 32]) -> Self {
         Self { session, suite: Suite::TOKEN, psk: Some(psk), ..Self::base() }
     }
 
-    /// A client without encryption, for local networks and tests. The server has to allow it as well.
+    /// A client without encryption, for local networks and tests. The server must allow it as well.
     #[must_use]
     pub fn insecure(session: SessionConfig) -> Self {
         Self { session, ..Self::base() }
     }
 
-    /// What the server gets of the token.
+    /// The part of the token for the server.
     pub(super) fn sealed(&self) -> &[u8] {
         self.token.as_ref().map_or(&[], |token| &token.sealed)
     }
 
-    /// Checks every field against its range, and against the others.
+    /// Checks every field against its range and against the others.
     ///
     /// # Errors
     ///
-    /// Names the first field that is wrong, and what to do.
+    /// The first field that is wrong, and the cure.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.session.check()?;
         self.check_ranges()?;
@@ -100,17 +103,17 @@ impl ClientConfig {
 
 printed_without_secrets! { ClientConfig { session, suite, hello, deadline } }
 
-/// Why a session does not begin to connect.
+/// Why a client cannot start to connect.
 #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// It was connected before, and its keys die with it. Make another one.
+    /// It was connected before, and its keys cannot be used again. Make another client.
     #[error("a session connects once")]
     Used,
     /// There is no address to connect to.
     #[error("there is no address to connect to")]
     NoAddress,
-    /// The server's public key is none.
+    /// The server's public key is invalid.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
 }

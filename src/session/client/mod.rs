@@ -23,10 +23,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The end of a client, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
-/// [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Machine::poll_timeout).
+/// The client's end of a session, without I/O: a [`Machine`] with events. After any call, drain
+/// [`poll_transmit`](Machine::poll_transmit) and [`poll_event`](Self::poll_event), then call
+/// [`poll_timeout`](Machine::poll_timeout).
 ///
-/// It connects once; for another session make another one.
+/// It connects only once. For another session, make another client.
 #[derive(Debug)]
 pub struct Client {
     config: ClientConfig,
@@ -42,22 +43,22 @@ pub struct Client {
 enum State {
     Idle,
     Connecting(Box<Attempt>),
-    /// Up, and what follows.
+    /// Up, or closing after that.
     Connected(Box<Connected>),
-    /// Over before it was up.
+    /// Ended before it was up.
     Failed,
 }
 
 #[derive(Debug)]
 struct Connected {
     connection: Connection,
-    /// How the peer calls us, and we call the peer.
+    /// The number by which the peer calls us, and we call the peer.
     client_sid: u32,
     server_sid: u32,
     reset_token: [u8; 16],
 }
 
-/// How far a session has got.
+/// The progress of a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ClientState {
@@ -65,22 +66,23 @@ pub enum ClientState {
     Idle,
     /// Asking for a cookie.
     Hello,
-    /// Shaking hands.
+    /// In the handshake.
     Connect,
     /// Up.
     Up,
-    /// Waiting for what was sent, or telling the peer that it is over.
+    /// Waiting until what was sent has arrived, or telling the peer that the session is over.
     Closing,
     /// Over.
     Closed,
 }
 
 impl Client {
-    /// A client that is not connected. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
+    /// A client that is not connected. `rng` must be unpredictable and never repeat: keys and session numbers come from
+    /// it.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is wrong.
+    /// A field of `config` is wrong.
     pub fn new(config: &ClientConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -94,7 +96,7 @@ impl Client {
         })
     }
 
-    /// Begins to connect to the server at `addresses`, which are tried one after another.
+    /// Starts to connect to the server at `addresses`, trying one after another.
     ///
     /// # Errors
     ///
@@ -124,13 +126,13 @@ impl Client {
         self.connection().map_or(self.closed.is_some(), Connection::has_events)
     }
 
-    /// The knobs of the session.
+    /// The settings of the session.
     #[must_use]
     pub const fn session_config(&self) -> &super::SessionConfig {
         &self.config.session
     }
 
-    /// Ends the session, see [`Connection::close`]; an attempt to connect ends at once.
+    /// Closes the session; see [`Connection::close`]. An attempt to connect ends at once.
     pub fn close(&mut self, now: Time, code: u16) {
         let now = self.tick(now);
         match &mut self.state {
@@ -140,11 +142,11 @@ impl Client {
         }
     }
 
-    /// The same with a text for the server, see [`Connection::close_with`].
+    /// The same with a text for the server; see [`Connection::close_with`].
     ///
     /// # Errors
     ///
-    /// The text is too long, or has control characters. Then nothing has changed.
+    /// The text is too long or has control characters. Nothing has changed then.
     pub fn close_with(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
         check_text(text)?;
         let now = self.tick(now);
@@ -155,45 +157,47 @@ impl Client {
         Ok(())
     }
 
-    /// Takes the token of the server to go to, after [`Event::Redirected`]: what [`Server::redirect`](super::Server::redirect) was
-    /// given there. Connect to the addresses of what `PublicToken::decode` makes of it, by another client, and close this
-    /// one when that is up; until then nothing changes here. If another one comes, the newer holds.
+    /// Takes the token for another server after [`Event::Redirected`]: the token that our server passed to
+    /// [`Server::redirect`](super::Server::redirect). Decode it with `PublicToken::decode`, connect another client to
+    /// its addresses, and close this one when that is up; until then nothing changes here. If another token arrives, it
+    /// replaces this one.
     pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
         self.connection_mut()?.pop_redirect()
     }
 
-    /// What the server's application said, at most 256 bytes, when it rejected us by [`CloseReason::Rejected`]; otherwise nothing.
+    /// What the server's application said when it rejected us ([`CloseReason::Rejected`]), at most 256 bytes. Otherwise
+    /// empty.
     #[must_use]
     pub const fn rejection(&self) -> &[u8] {
         &self.rejection
     }
 
-    /// The session's data, once it has been up.
+    /// The session, once it has been up.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection> {
         let State::Connected(connected) = &self.state else { return None };
         Some(&connected.connection)
     }
 
-    /// The same, to send and to receive.
+    /// The same, to send and receive.
     pub fn connection_mut(&mut self) -> Option<&mut Connection> {
         let State::Connected(connected) = &mut self.state else { return None };
         Some(&mut connected.connection)
     }
 
-    /// Whether the session is up and takes what is sent.
+    /// Whether the session is up and accepts data to send.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.state() == ClientState::Up
     }
 
-    /// Where the server is, once the session has been up.
+    /// The address of the server, once the session has been up.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         self.connection().map(Connection::peer_addr)
     }
 
-    /// How far it has got.
+    /// The progress of the session.
     #[must_use]
     pub fn state(&self) -> ClientState {
         match &self.state {
@@ -206,7 +210,7 @@ impl Client {
         }
     }
 
-    /// Datagrams that changed nothing, those of the [connection](Connection::stats) not counted.
+    /// Datagrams that changed nothing, without those that the [connection](Connection::stats) counts.
     #[must_use]
     pub const fn rejected(&self) -> RejectedDatagrams {
         self.rejected
@@ -279,7 +283,7 @@ impl Client {
             conv: msg2.server_sid,
             max_datagram: msg2.said.max_datagram,
             features: msg2.said.features,
-            moves: false, // a server stays where it is
+            moves: false, // a server keeps its address
             is_client: true,
             seed: hash_key(&mut *self.random.0),
             user: msg2.said.user.into(),
@@ -359,7 +363,7 @@ impl Machine for Client {
     fn abandon(&mut self, now: Time) {
         let now = self.tick(now);
         if let Some(connection) = self.connection_mut() {
-            let _ = connection.kick(now, 0, ""); // there is no text to refuse
+            let _ = connection.kick(now, 0, ""); // the text is empty, so it is not refused
         }
     }
 }

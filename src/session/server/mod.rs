@@ -1,9 +1,9 @@
-//! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
+//! The server's end of sessions: many on one socket, and no state for strangers whose address is not proven.
 //!
-//! `admission` is the way from a first datagram to a client that may come in, with a token if it has to bring one; `opening` asks the
-//! application about it and gives it its session, or a no. `replies` is what strangers are answered, and how often.
-//! `seat` is where a client is kept from its request to the end of its session: `table` finds seats by id, `memory` counts what they hold.
-//! `deliver` is what happens to a session that is up, and whose datagram leaves next.
+//! `admission` leads from a first datagram to a client that may join, with a token if one is required. `opening` asks
+//! the application, and makes the session or rejects the client. `replies` answers strangers, and limits how often.
+//! `seat` holds a client from its request to the end of its session: `table` finds seats by id, `memory` counts what
+//! they hold. `deliver` handles sessions that are up, and decides which datagram is sent next.
 
 mod admission;
 mod clients;
@@ -41,12 +41,13 @@ use stats::{Quiet, Refusal};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
-/// [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Machine::poll_timeout).
+/// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain
+/// [`poll_transmit`](Machine::poll_transmit) and [`poll_event`](Self::poll_event), then call
+/// [`poll_timeout`](Machine::poll_timeout).
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
-    /// Of that, what all sessions share.
+    /// The part of `config` that all sessions share.
     session: Arc<SessionConfig>,
     shape: Shape,
     random: Random,
@@ -54,7 +55,7 @@ pub struct Server {
     resets: Option<ResetKey>,
     hash_key: [u8; 16],
     seats: Seats,
-    /// What the application is told of clients that ask.
+    /// Events for the application about clients that ask to join.
     notices: VecDeque<(SessionId, Event)>,
     ended: Option<(SessionId, Box<Peer>)>,
     replies: VecDeque<Reply>,
@@ -67,11 +68,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server without sessions. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
+    /// A server without sessions. `rng` must be unpredictable and never repeat: keys and session numbers come from it.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is wrong.
+    /// A field of `config` is wrong.
     pub fn new(config: &ServerConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         let mut random_source = Random(Box::new(rng));
@@ -98,8 +99,8 @@ impl Server {
         })
     }
 
-    /// The next event, and the session that it is of. After [`Event::Closed`] the session has no place here any more: until the next
-    /// event is asked for it can be looked at and read, or [had](Self::pop_ended).
+    /// Takes the next event, with its session. After [`Event::Closed`], the session is removed. Until you ask for the
+    /// next event, you can still read from it, or [take it](Self::pop_ended).
     pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
         self.ended = None;
         self.notices.pop_front().or_else(|| self.next_event())
@@ -113,24 +114,24 @@ impl Server {
         !self.notices.is_empty() || self.seats.eventful.iter().any(tells)
     }
 
-    /// The knobs that all sessions share.
+    /// The settings that all sessions share.
     #[must_use]
     pub fn session_config(&self) -> &SessionConfig {
         &self.session
     }
 
-    /// The session that the last event told the end of, for whoever wants to read later what has arrived.
+    /// Takes the session whose end the last event reported, to read later what has arrived.
     pub fn pop_ended(&mut self) -> Option<Connection> {
         self.ended.take().map(|(_, peer)| peer.connection)
     }
 
-    /// A session that is up, or whose end was told just now.
+    /// A session that is up, or whose end was just reported.
     #[must_use]
     pub fn connection(&self, id: SessionId) -> Option<&Connection> {
         self.peer(id).filter(|peer| peer.half_open.is_none()).map(|peer| &peer.connection)
     }
 
-    /// The same, to send and to receive. Then drain the polls.
+    /// The same, to send and receive. Drain the polls afterwards.
     pub fn connection_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
         match &mut self.ended {
             Some((ended, peer)) if *ended == id => Some(&mut peer.connection),
@@ -138,12 +139,12 @@ impl Server {
         }
     }
 
-    /// The sessions that are up, or whose end was not told yet, in no order.
+    /// The sessions that are up, or whose end was not reported yet, in no particular order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = SessionId> {
         self.seats.ids().map(SessionId)
     }
 
-    /// What the connect token of a session said, if it takes one.
+    /// The contents of a session's connect token, if the server requires tokens.
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&Pass> {
         let of_request = || self.seats.asked(id.0)?.pass.as_ref();
@@ -155,7 +156,7 @@ impl Server {
         ended.map(|(_, peer)| &**peer).or_else(|| self.seats.peer(id.0))
     }
 
-    /// Ends a session, see [`Connection::close`].
+    /// Closes a session; see [`Connection::close`].
     pub fn close(&mut self, now: Time, id: SessionId, code: u16) {
         let now = self.tick(now);
         if let Some(connection) = self.connection_mut(id) {
@@ -163,7 +164,7 @@ impl Server {
         }
     }
 
-    /// Closes all sessions that are up, but for some; returns whether all are over.
+    /// Closes all sessions that are up, except some. Returns whether all are over.
     pub(crate) fn close_all(&mut self, now: Time, code: u16, except: impl Fn(SessionId) -> bool) -> bool {
         for id in self.clients().filter(|id| !except(*id)) {
             self.close(now, id, code);
@@ -171,11 +172,11 @@ impl Server {
         self.ids().all(|id| self.connection(id).is_none_or(Connection::is_closed))
     }
 
-    /// [`close`](Self::close) with a text for the client, see [`Connection::close_with`].
+    /// [`close`](Self::close) with a text for the client; see [`Connection::close_with`].
     ///
     /// # Errors
     ///
-    /// The text is too long, or has control characters. Then nothing has changed.
+    /// The text is too long or has control characters. Nothing has changed then.
     pub fn close_with(
         &mut self,
         now: Time,
@@ -188,21 +189,22 @@ impl Server {
         self.connection_mut(id).map_or(Ok(()), |connection| connection.close_with(now, code, text))
     }
 
-    /// Sends the client of a session to another server: `token` is what `PublicToken::encode` makes of a connect token for that one.
-    /// It is repeated until it has arrived; the client gets [`Event::Redirected`]. The session goes on until either end closes it,
-    /// as the client does when it is up there. Another call replaces a token that is out of date.
+    /// Sends the client of a session to another server. `token` is a connect token for that server, encoded by
+    /// `PublicToken::encode`. It is repeated until it has arrived, and the client gets [`Event::Redirected`]. The
+    /// session continues until either end closes it, as a client does once it is connected there. Call this again to
+    /// replace an expired token.
     ///
-    /// Without encryption `token` may be any bytes, for a token would tell its secret to all who listen.
+    /// Without encryption, `token` may be any bytes, because a token would reveal its secret to all who listen.
     ///
     /// # Errors
     ///
-    /// The token does not fit, or is none, or the session is over. Then nothing has changed.
+    /// The token does not fit or is invalid, or the session is over. Nothing has changed then.
     pub fn redirect(&mut self, now: Time, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
         let now = self.tick(now);
         self.connection_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
     }
 
-    /// Sessions there are: asked for, not confirmed, up, and over without anybody having been told.
+    /// The number of sessions: asked for, not confirmed, up, and over but not reported yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.seats.table.len()
@@ -214,7 +216,7 @@ impl Server {
         self.len() == 0
     }
 
-    /// What was counted.
+    /// The statistics.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         ServerStats { sessions: self.len(), memory: self.seats.memory.used, ..self.stats }
@@ -227,7 +229,7 @@ impl Server {
 }
 
 impl Server {
-    /// Takes a datagram, unless it is of a session that another one of so many servers on the port has: then returns which.
+    /// Takes a datagram. If it belongs to a session of another one of `shards` servers on the port, returns which.
     pub(crate) fn handle_own(
         &mut self,
         now: Time,
@@ -285,16 +287,16 @@ impl Machine for Server {
         if self.replies.is_empty() { self.seats.agenda.poll_timeout(self.now) } else { Some(self.now) }
     }
 
-    /// Ends all sessions. Who comes in meanwhile is sent away.
+    /// Ends all sessions. Clients that arrive in the meantime are turned away.
     fn shutdown(&mut self, now: Time, code: u16) -> bool {
         self.close_all(now, code, |_| false)
     }
 
     fn abandon(&mut self, now: Time) {
         let now = self.tick(now);
-        let ids: Vec<_> = self.ids().collect(); // those that are closing as well
+        let ids: Vec<_> = self.ids().collect(); // including those that are closing already
         for id in ids {
-            let _ = self.kick(now, id, 0, ""); // there is no text to refuse
+            let _ = self.kick(now, id, 0, ""); // the text is empty, so it is not refused
         }
     }
 }

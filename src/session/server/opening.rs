@@ -1,4 +1,4 @@
-//! A client that may come in gets its session, or is told that it gets none: at once, or when the application has decided.
+//! Gives a client that may join its session, or rejects it: at once, or when the application has decided.
 
 use super::admission::Pass;
 use super::replies::Reply;
@@ -17,32 +17,33 @@ use crate::time::Time;
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
 
-/// A client that asks to come in. Its address is proven, it knows what the suite asks for, and its connect token, if there has to be
-/// one, is good and used up.
+/// A client that asks to join. Its address is proven, it knows what the suite requires, and its connect token, if one
+/// is required, is good and used up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// Where it is.
+    /// Its address.
     pub address: SocketAddr,
     /// How the session will be protected.
     pub suite: Suite,
     /// What its application says, at most 256 bytes.
     pub user: &'a [u8],
-    /// What its connect token says.
+    /// The contents of its connect token.
     pub pass: Option<&'a Pass>,
 }
 
-/// A client that has shown that it may come in, and all that is known of it. While the application is asked about it that is its seat.
+/// A client that has shown that it may join, with all that is known of it. This is its seat while the application is
+/// being asked.
 pub(super) struct Guest {
     pub(super) place: Place,
     pub(super) suite: Suite,
     pub(super) client_sid: u32,
-    /// Its message as it came, and what it takes to read it beside the server's key. It is read again when the application has decided, for it
-    /// takes half the room of what the first reading leaves.
+    /// Its message as received, and what is needed to read it besides the server's key. It is read again when the
+    /// application has decided, because that takes half the memory of keeping the result of the first reading.
     pub(super) token: Box<[u8]>,
     pub(super) msg1: Box<[u8]>,
     pub(super) psk: Option<Zeroizing<[u8; 32]>>,
-    /// Of which our half of the keys is made.
+    /// The random bytes for our half of the keys.
     pub(super) random: Zeroizing<[u8; 32]>,
     pub(super) max_datagram: u16,
     pub(super) features: u32,
@@ -53,19 +54,19 @@ pub(super) struct Guest {
 printed_without_secrets! { Guest { place } }
 
 impl Server {
-    /// What a client wants that [asks to come in](Event::Requested); `None`: it does not, or not any more.
+    /// The request of a client that [asks to join](Event::Requested). `None`: there is none, or no longer.
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
         let Guest { place, suite, user, pass, .. } = self.seats.asked(id.0)?;
         Some(Request { address: place.attempt.0, suite: *suite, user, pass: pass.as_ref() })
     }
 
-    /// Lets a client in that [asks](Event::Requested), and tells its application `user`. [`Event::Connected`] follows when the client
-    /// has heard of it, or [`Event::Closed`] if it does not say so within 10 s.
+    /// Admits a client that [asks](Event::Requested), and tells its application `user`. [`Event::Connected`] follows
+    /// when the client confirms, or [`Event::Closed`] if it does not within 10 s.
     ///
     /// # Errors
     ///
-    /// There is no such request any more, or `user` is too long. Then nothing has changed.
+    /// There is no such request any more, or `user` is too long. Nothing has changed then.
     pub fn admit(&mut self, now: Time, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
         let now = self.tick(now);
         let responder = self.read_request(now, id, user)?;
@@ -76,12 +77,12 @@ impl Server {
         self.open(now, id.0, &mut guest, responder, user, true).map_err(|_| DecisionError::NoRequest)
     }
 
-    /// Tells a client that [asks](Event::Requested) that it does not come in: why, by a code of the application's own, and `user`, which
-    /// [`Client::rejection`](crate::session::Client::rejection) has there. Nothing follows.
+    /// Rejects a client that [asks](Event::Requested), with a code of the application and `user`, which the client gets
+    /// from [`Client::rejection`](crate::session::Client::rejection). No event follows.
     ///
     /// # Errors
     ///
-    /// There is no such request any more, or `user` is too long. Then nothing has changed.
+    /// There is no such request any more, or `user` is too long. Nothing has changed then.
     pub fn reject(&mut self, now: Time, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
         let now = self.tick(now);
         let responder = self.read_request(now, id, user)?;
@@ -99,12 +100,12 @@ impl Server {
         self.notices.push_back((SessionId(id), Event::Requested));
     }
 
-    /// Whether so much waits to be told that nobody else may ask.
+    /// Whether so many events wait that no more clients may ask.
     pub(super) fn is_unheard(&self) -> bool {
         self.notices.len() >= NOTICES_EACH * usize::from(self.config.max_sessions)
     }
 
-    /// Reads the message of a request again, which is about to be answered.
+    /// Reads the message of a request again, in order to answer it.
     fn read_request(&self, now: Time, id: SessionId, user: &[u8]) -> Result<Responder, DecisionError> {
         let len = user.len();
         if len > USER_MAX {
@@ -114,8 +115,9 @@ impl Server {
         guest.and_then(|guest| self.read_msg1(guest, &mut Vec::new()).ok()).ok_or(DecisionError::NoRequest)
     }
 
-    /// Makes the session of an id that was taken for it, and its answer: the client's application is told `user`. `is_told`: our
-    /// application knows of it. The guest stays where it is, so that its secrets are wiped there.
+    /// Makes the session for an id that was taken for it, with its answer, in which the client's application is told
+    /// `user`. `is_told`: our application knows about it. The guest stays where it is, so that its secrets are wiped
+    /// there.
     pub(super) fn open(
         &mut self,
         now: Time,
@@ -161,7 +163,7 @@ impl Server {
         Ok(())
     }
 
-    /// Says in the handshake, so that nobody else can have said it, that there is no session, and why.
+    /// Rejects a client inside the handshake, so that nobody can forge it, with the reason.
     pub(super) fn turn_away(
         &mut self,
         now: Time,
@@ -179,7 +181,7 @@ impl Server {
         }
     }
 
-    /// The ACCEPT of a guest, which says the id of its session, or why there is none; and the keys.
+    /// The ACCEPT for a guest, with the id of its session or the reason for the rejection; and the keys.
     fn answer(
         &self,
         now: Time,
@@ -204,5 +206,5 @@ impl Server {
     }
 }
 
-/// Events of requests that wait to be told, for each session that there may be.
+/// Events of requests that may wait, per possible session.
 const NOTICES_EACH: usize = 4;
