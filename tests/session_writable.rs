@@ -153,7 +153,8 @@ fn who_found_no_room_behind_a_long_message_is_told_once_when_there_is_some() {
 #[test]
 fn who_found_no_memory_is_told_when_there_is_some() {
     let kcp = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 1 << 20, ..configs::turbo() };
-    let channels = vec![ChannelConfig { kcp, ..on(0).config() }, on(1).config(), in_packets(on(2))];
+    let channels = [ChannelConfig { kcp, ..on(0).config() }, on(1).config(), in_packets(on(2))];
+    let channels = channels.map(|channel| ChannelConfig { max_message: 100_000, ..channel }).to_vec();
     let session = SessionConfig { channels, send_memory: 1 << 22, ..SessionConfig::default() };
     for (channel, len) in [(on(1), 1000), (on(1), 100_000), (on(2), 100), (on(2), 100_000)] {
         let name = format!("{len} bytes on {channel:?}");

@@ -33,6 +33,7 @@ mod session_paths;
 mod session_redirect;
 mod session_refused;
 mod session_riding;
+mod session_room;
 mod session_states;
 mod session_strangers;
 mod session_timers;

@@ -161,6 +161,12 @@ impl<O: Output> Kcp<O> {
         self.receiver.promised()
     }
 
+    /// The number of the segment that is expected next, and how many were refused because they lay beyond the window.
+    #[inline]
+    pub(crate) const fn received_up_to(&self) -> (Sn, u32) {
+        (self.receiver.nxt, self.counters.rejected.window)
+    }
+
     /// Limits those bytes from now on. Segments beyond the limit are neither stored nor acknowledged, and the window
     /// closes before that.
     pub(crate) fn set_receive_room(&mut self, limit: u32) {

@@ -135,6 +135,15 @@ impl SessionConfig {
         time_in_range("timeout", self.timeout, least..=120_000)
     }
 
+    /// Bytes of the longest message that may come in parts.
+    pub(super) fn longest_message(&self) -> u32 {
+        let joins = |channel: &&ChannelConfig| {
+            let kind = channel.channel.kind();
+            kind.is_reliable() && kind != ChannelKind::Stream
+        };
+        self.channels.iter().filter(joins).map(|channel| channel.max_message).max().unwrap_or(0)
+    }
+
     pub(super) fn datagram_taken(&self) -> u16 {
         self.max_datagram.max(self.path_mtu.unwrap_or_default())
     }

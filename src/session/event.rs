@@ -84,6 +84,10 @@ pub enum CloseReason {
     /// All packet numbers are used up.
     #[error("all packet numbers are used up")]
     Exhausted,
+    /// The [memory](super::ServerConfig::memory) of the server is used up, and a long message of this session found no
+    /// room in time, or took room that others waited for.
+    #[error("the memory of the server is used up: a long message found no room in time")]
+    NoMemory,
 }
 
 impl CloseReason {
@@ -108,6 +112,7 @@ impl CloseReason {
             Self::StreamCorrupt => (code::STREAM_CORRUPT, "stream_corrupt"),
             Self::Replaced => (code::REPLACED, "replaced"),
             Self::Exhausted => (code::EXHAUSTED, "exhausted"),
+            Self::NoMemory => (code::NO_MEMORY, "no_memory"),
         }
     }
 }
@@ -130,6 +135,8 @@ pub mod code {
     pub const EXHAUSTED: u16 = 0xff06;
     /// The two ends do not have the same channels.
     pub const SHAPE: u16 = 0xff07;
+    /// The memory of the server is used up.
+    pub const NO_MEMORY: u16 = 0xff08;
 }
 
 /// What was sent but is not known to have arrived when a session ended.

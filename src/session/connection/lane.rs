@@ -1,6 +1,6 @@
 //! What one channel sends by KCP: its control block, the long messages that are cut for it, and what waits for room.
 
-use super::large::{self, Large, PART};
+use super::large::{self, Joined, Large, PART};
 use crate::kcp::Kcp;
 use crate::seq::Sn;
 use crate::session::event::CloseReason;
@@ -13,8 +13,11 @@ pub(super) struct Lane {
     pub(super) channel: u8,
     pub(super) kcp: Kcp<DatagramQueue>,
     pub(super) large: Option<Box<Large>>,
-    /// Since when the peer's window is closed while something waits for it, and nothing more is acknowledged than this.
-    pub(super) blocked: Option<(Time, Sn)>,
+    /// Since when the peer's window is closed while something waits for it, and nothing more is acknowledged than `blocked_at`; never: it is not.
+    pub(super) blocked: Time,
+    pub(super) blocked_at: Sn,
+    /// Since when received data finds no room in the memory of all sessions; never: it does.
+    pub(super) starved: Time,
     pub(super) fragment_chains: u32,
     /// A message found no room.
     pub(super) was_full: bool,
@@ -103,7 +106,19 @@ impl Lane {
 
     /// Puts long messages together, unless it is a stream.
     #[inline]
-    pub(super) fn join(&mut self, max: Option<usize>) -> Result<(), CloseReason> {
-        max.map_or(Ok(()), |max| large::join(&mut self.large, &mut self.kcp, max))
+    pub(super) fn join(&mut self, max: Option<usize>, left: u64) -> Result<Joined, CloseReason> {
+        max.map_or(Ok(Joined::default()), |max| large::join(&mut self.large, &mut self.kcp, max, left))
+    }
+
+    /// Notes whether received data found room. `before`: the number that was expected next, and how many segments were
+    /// refused until then.
+    #[cold]
+    pub(super) fn note_room(&mut self, now: Time, is_short: bool, before: (Sn, u32)) {
+        let (next, refused) = self.kcp.received_up_to();
+        if !is_short || next != before.0 {
+            self.starved = Time::NEVER;
+        } else if refused > before.1 {
+            self.starved = self.starved.min(now);
+        }
     }
 }

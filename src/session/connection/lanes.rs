@@ -1,10 +1,11 @@
 //! What channels send by KCP: a control block each, side by side in the datagrams of one session.
 
 use super::lane::Lane;
+use super::large::Joined;
 use crate::channel::ChannelConfig;
 use crate::config::ConfigError;
 use crate::kcp::{Config, InputError, Kcp};
-use crate::seq::Conv;
+use crate::seq::{Conv, Sn};
 use crate::session::config::SessionConfig;
 use crate::session::event::CloseReason;
 use crate::session::stats::KcpTotals;
@@ -43,16 +44,17 @@ impl Lanes {
         let kcp = Kcp::new(Conv(conv), &config, config.datagram_queue());
         let mut kcp = kcp.inspect_err(|error| log::error!("channels that were checked: {error}")).ok()?;
         kcp.set_ack_ride();
-        let (blocked, large, wait) = (None, None, None);
         Some(Lane {
             channel,
             kcp,
-            large,
-            blocked,
+            large: None,
+            blocked: Time::NEVER,
+            blocked_at: Sn(0),
+            starved: Time::NEVER,
             fragment_chains: 0,
             was_full: false,
             is_asked: false,
-            wait,
+            wait: None,
         })
     }
 
@@ -160,8 +162,24 @@ impl Lanes {
         self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
     }
 
+    /// Since when data arrives that there is no memory for.
+    pub(super) fn starved(&self) -> Option<Time> {
+        let since = self.lanes.iter().map(|lane| lane.starved).min()?;
+        (since != Time::NEVER).then_some(since)
+    }
+
+    /// Frees what has arrived of incomplete messages, and waits for no more of them. Returns whether there were any.
+    pub(super) fn drop_joining(&mut self) -> bool {
+        let mut any = false;
+        for lane in &mut self.lanes {
+            lane.starved = Time::NEVER;
+            any |= lane.large.as_mut().is_some_and(|large| large.drop_joining());
+        }
+        any
+    }
+
     /// Takes the segments of a frame, which may take `left` bytes of memory.
-    pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), CloseReason> {
+    pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<Joined, CloseReason> {
         let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
         let channel = u8::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
         let max = self.message_max(channel);
@@ -172,8 +190,9 @@ impl Lanes {
                 self.position(channel).ok_or(CloseReason::Protocol)?
             }
         };
-        self.make_room(index, left);
+        let is_short = self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
+        let before = lane.kcp.received_up_to();
         lane.kcp.input(now, segments).map_err(|error| match error {
             InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
             _ => CloseReason::Protocol,
@@ -183,7 +202,10 @@ impl Lanes {
             return Err(CloseReason::StreamCorrupt);
         }
         lane.feed(); // or nothing would be due when all that KCP had has arrived
-        lane.join(max)
+        if is_short || lane.starved != Time::NEVER {
+            lane.note_room(now, is_short, before);
+        }
+        lane.join(max, left)
     }
 
     /// Makes what is due now, of each lane when what it made before has left. The first frame of all goes into a packet, if there is one:
@@ -228,15 +250,15 @@ impl Lanes {
                 return Err(CloseReason::DeadLink);
             }
             if lane.kcp.wait_snd() == 0 || lane.kcp.rmt_wnd() > 0 {
-                lane.blocked = None;
+                lane.blocked = Time::NEVER;
                 continue;
             }
             let snd_una = lane.kcp.snd_una();
             // A peer that reads slowly opens its window for a moment each time, which may not be when we look.
-            match lane.blocked.filter(|(_, una)| *una == snd_una) {
-                Some((since, _)) if now.since(since) >= slow_peer => return Err(CloseReason::SlowPeer),
-                Some(_) => {}
-                None => lane.blocked = Some((now, snd_una)),
+            if lane.blocked == Time::NEVER || lane.blocked_at != snd_una {
+                (lane.blocked, lane.blocked_at) = (now, snd_una);
+            } else if now.since(lane.blocked) >= slow_peer {
+                return Err(CloseReason::SlowPeer);
             }
         }
         Ok(())
@@ -245,8 +267,8 @@ impl Lanes {
     /// When [`update`](Self::update) or [`judge`](Self::judge) has something to do.
     pub(super) fn check(&self, now: Time) -> Time {
         let due = |lane: &Lane| match lane.blocked {
-            Some((since, _)) => lane.kcp.due_at(now).min(since + self.config.slow_peer),
-            None => lane.kcp.due_at(now),
+            Time::NEVER => lane.kcp.due_at(now),
+            since => lane.kcp.due_at(now).min(since + self.config.slow_peer),
         };
         self.lanes.iter().fold(Time::NEVER, |soonest, lane| soonest.min(due(lane)))
     }

@@ -73,8 +73,10 @@ impl Large {
         self.ready.take()
     }
 
-    /// Takes the parts that KCP has of messages of at most `max` bytes, up to the end of one.
-    fn join(&mut self, kcp: &mut Kcp<DatagramQueue>, max: usize) -> Result<(), CloseReason> {
+    /// Takes the parts that KCP has of messages of at most `max` bytes, up to the end of one. As long as there are `left` bytes of memory, the
+    /// room for them doubles.
+    fn join(&mut self, kcp: &mut Kcp<DatagramQueue>, max: usize, left: u64) -> Result<Joined, CloseReason> {
+        let mut joined = Joined::default();
         while self.ready.is_none()
             && let Some(len) = kcp.peek_size()
         {
@@ -88,16 +90,26 @@ impl Large {
                 break; // a message that was not cut
             }
             let joining = self.joining.get_or_insert_default();
-            if end > joining.capacity() {
-                joining.reserve_exact((2 * start).clamp(end, max) - start);
+            let room = joining.capacity();
+            if end > room {
+                let left = usize::try_from(left).unwrap_or(usize::MAX).saturating_sub(joined.bytes);
+                let more = start.min(left).max(start / 8);
+                joining.reserve_exact((start + more).clamp(end, max) - start);
+                joined.bytes += joining.capacity() - room;
             }
             joining.resize(end, 0);
             let _ = kcp.recv_into(joining.get_mut(start..).unwrap_or_default()); // it is there, and fits
             if len < PART {
                 self.ready = self.joining.take().map(|message| message.into_boxed_slice().into());
+                joined.is_whole = true;
             }
         }
-        Ok(())
+        Ok(joined)
+    }
+
+    /// Frees what has arrived of an incomplete message. Its rest is not taken for one. Returns whether there was any.
+    pub(super) fn drop_joining(&mut self) -> bool {
+        self.joining.as_mut().map(|joining| *joining = Vec::new()).is_some()
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -116,14 +128,24 @@ pub(super) fn join(
     large: &mut Option<Box<Large>>,
     kcp: &mut Kcp<DatagramQueue>,
     max: usize,
-) -> Result<(), CloseReason> {
+    left: u64,
+) -> Result<Joined, CloseReason> {
     match large {
-        Some(large) => large.join(kcp, max),
+        Some(large) => large.join(kcp, max, left),
         None if kcp.peek_size().is_some_and(|len| len >= PART || len > max) => {
-            large.get_or_insert_default().join(kcp, max)
+            large.get_or_insert_default().join(kcp, max, left)
         }
-        None => Ok(()),
+        None => Ok(Joined::default()),
     }
+}
+
+/// What putting together has come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Joined {
+    /// Bytes of memory that were taken for it.
+    pub(super) bytes: usize,
+    /// A message is whole now.
+    pub(super) is_whole: bool,
 }
 
 /// Bytes of a part: few enough for any window, and of a size that any datagram can be cut to.

@@ -1,7 +1,10 @@
 //! What a connection owns, and may take.
 
 use super::Connection;
+use super::large::Joined;
 use crate::channel::SendError;
+use crate::session::event::CloseReason;
+use crate::time::Time;
 
 /// What a session may take.
 #[derive(Debug)]
@@ -16,11 +19,13 @@ pub(super) struct Budget {
     pub(super) asked: u32,
     /// A channel found no room for its bytes, and waits for the event that there is some.
     pub(super) is_short: bool,
+    /// The session may use the reserve of its owner, which one session has at a time.
+    pub(super) holds_reserve: bool,
 }
 
 impl Budget {
     pub(super) const NONE_SET: Self =
-        Self { left: u64::MAX, has_grown: false, awaits: 0, asked: 0, is_short: false };
+        Self { left: u64::MAX, has_grown: false, awaits: 0, asked: 0, is_short: false, holds_reserve: false };
 
     pub(super) const fn has_room(&self, need: usize) -> bool {
         self.left > need as u64
@@ -28,6 +33,12 @@ impl Budget {
 
     pub(super) const fn spend(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes as u64);
+    }
+
+    /// Long messages have grown, or one is whole.
+    pub(super) const fn on_joined(&mut self, joined: Joined) {
+        self.spend(joined.bytes);
+        self.holds_reserve &= !joined.is_whole;
     }
 
     /// What has `before` bytes no more has `now`.
@@ -69,6 +80,30 @@ impl Connection {
 
     pub(in crate::session) const fn memory_left(&self) -> u64 {
         self.budget.left
+    }
+
+    /// Since when data arrives that there is no memory for.
+    pub(in crate::session) fn starved(&self) -> Option<Time> {
+        self.lanes.starved()
+    }
+
+    pub(in crate::session) const fn holds_reserve(&self) -> bool {
+        self.budget.holds_reserve
+    }
+
+    /// Lets the session use the reserve of its owner until a long message is complete.
+    pub(in crate::session) const fn take_reserve(&mut self) {
+        self.budget.holds_reserve = true;
+    }
+
+    /// The session has held the reserve, or waited for it, for too long. If it holds part of a long message, others may
+    /// be waiting for that memory: it is freed, and the session ends.
+    #[cold]
+    pub(in crate::session) fn release_reserve(&mut self, now: Time) {
+        (self.budget.holds_reserve, self.budget.has_grown) = (false, true);
+        if self.lanes.drop_joining() {
+            self.fail(now, CloseReason::NoMemory);
+        }
     }
 
     /// As much of a message as its channel has room for in `send_memory`: all of it, or of a stream a part.

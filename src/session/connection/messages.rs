@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use super::lanes::Lanes;
-use super::large::PART;
+use super::large::{Joined, PART};
 use super::memory::SEGMENT;
 use crate::channel::{ChannelKind, SendError};
 use crate::kcp;
@@ -99,28 +99,26 @@ impl Lanes {
     }
 
     /// Takes the next message of a channel into `buf`, which has room for it.
-    pub(super) fn recv_into(&mut self, channel: u8, buf: &mut [u8]) -> Result<Option<usize>, CloseReason> {
-        let max = self.message_max(channel);
-        let Some(lane) = self.get_mut(channel) else { return Ok(None) };
+    pub(super) fn recv_into(&mut self, channel: u8, buf: &mut [u8]) {
+        let Some(lane) = self.get_mut(channel) else { return };
         let ready = lane.large.as_mut().and_then(|large| large.take_ready());
-        let len = match ready {
-            Some(ready) => {
-                let to = buf.get_mut(..ready.len());
-                to.into_iter().for_each(|to| to.copy_from_slice(&ready));
-                Some(ready.len())
-            }
-            None => lane.kcp.recv_into(buf).ok(),
-        };
-        lane.join(max).map(|()| len)
+        match ready {
+            Some(ready) => buf.get_mut(..ready.len()).into_iter().for_each(|to| to.copy_from_slice(&ready)),
+            None => _ = lane.kcp.recv_into(buf),
+        }
     }
 
     /// Takes the next message of a channel.
-    pub(super) fn recv(&mut self, channel: u8) -> Result<Option<Bytes>, CloseReason> {
-        let max = self.message_max(channel);
-        let Some(lane) = self.get_mut(channel) else { return Ok(None) };
+    pub(super) fn recv(&mut self, channel: u8) -> Option<Bytes> {
+        let lane = self.get_mut(channel)?;
         let ready = lane.large.as_mut().and_then(|large| large.take_ready());
-        let message = ready.or_else(|| lane.kcp.recv());
-        lane.join(max).map(|()| message)
+        ready.or_else(|| lane.kcp.recv())
+    }
+
+    /// Puts together what comes after a message that was read, in `left` bytes of memory.
+    pub(super) fn join_next(&mut self, channel: u8, left: u64) -> Result<Joined, CloseReason> {
+        let max = self.message_max(channel);
+        self.get_mut(channel).map_or(Ok(Joined::default()), |lane| lane.join(max, left))
     }
 
     /// Longest message of a channel; `None`: it is a stream.

@@ -254,8 +254,9 @@ impl Connection {
     }
 
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
-        self.lanes.input(now, segments, self.budget.left)?;
+        let joined = self.lanes.input(now, segments, self.budget.left)?;
         self.budget.spend(segments.len());
+        self.budget.on_joined(joined);
         self.events.readable = self.events.readable || self.is_readable();
         self.events.writable |= self.lanes.became_writable();
         Ok(())

@@ -359,25 +359,27 @@ impl Connection {
             }
             packed.pop_elsewhere(channel);
         }
-        if let Err(reason) = self.lanes.recv_into(channel, buf) {
-            self.fail(self.keepalive.now, reason);
-        }
+        self.lanes.recv_into(channel, buf);
+        self.join_next(channel);
     }
 
     /// The next message that KCP has brought of a channel, if it is its turn.
     fn recv_long(&mut self, channel: u8) -> Option<Bytes> {
         self.next_len(channel)?;
-        let message = match self.lanes.recv(channel) {
-            Ok(message) => message?,
-            Err(reason) => {
-                self.fail(self.keepalive.now, reason);
-                return None;
-            }
-        };
+        let message = self.lanes.recv(channel)?;
+        self.join_next(channel);
         if let Some(packed) = &mut self.packed {
             packed.pop_elsewhere(channel);
         }
         Some(message)
+    }
+
+    /// A message by KCP was read, and there is room to put the next one together.
+    fn join_next(&mut self, channel: u8) {
+        match self.lanes.join_next(channel, self.budget.left) {
+            Ok(joined) => self.budget.on_joined(joined),
+            Err(reason) => self.fail(self.keepalive.now, reason),
+        }
     }
 
     /// A message is not of its type, which no peer of the same channels sends.

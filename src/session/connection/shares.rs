@@ -81,8 +81,8 @@ impl Lanes {
 
     /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
     /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
-    /// peer that the window is closed.
-    pub(super) fn make_room(&mut self, index: usize, left: u64) {
+    /// peer that the window is closed. Whether it is `left` that limits it.
+    pub(super) fn make_room(&mut self, index: usize, left: u64) -> bool {
         let mut limit = self.config.receive_memory;
         if self.config.channels.len() > 1 {
             let (own, most) = self.shares(limit);
@@ -94,11 +94,11 @@ impl Lanes {
                 }
             }
         }
-        if let Some(lane) = self.lanes.get_mut(index) {
-            let left = u32::try_from(left).unwrap_or(u32::MAX);
-            let most = lane.kcp.receive_reserved().saturating_add(left);
-            lane.kcp.set_receive_room(limit.min(most.max(lane.kcp.config().rcv_mtu.into())));
-        }
+        let Some(lane) = self.lanes.get_mut(index) else { return false };
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        let most = lane.kcp.receive_reserved().saturating_add(left).max(lane.kcp.config().rcv_mtu.into());
+        lane.kcp.set_receive_room(limit.min(most));
+        most < limit
     }
 }
 

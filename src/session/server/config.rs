@@ -44,8 +44,8 @@ settings! {
         pub max_sessions: u16 = 1024, 1..=SESSIONS_MAX;
         /// Most bytes that all sessions may hold together, 1 MiB to 2^40: their state, and what waits to be sent,
         /// acknowledged and read. A quarter is divided evenly among `max_sessions`, and each session can always use its
-        /// part. When the rest is used up, no session gets more than its part, in either direction, and no client can
-        /// join.
+        /// part. When the rest is used up, no session gets more than its part, in either direction, no client can join,
+        /// and long messages arrive for one session at a time. At least four times the longest `max_message`.
         pub memory: u64 = 256 << 20, 1 << 20..=1 << 40;
         /// Most sessions at a time from one address, whatever the port: 1 to 16,384. An IPv6 network of 64 bits counts
         /// as one address.
@@ -124,12 +124,20 @@ impl ServerConfig {
         unless(lacks_key, "server_key", "is missing: one of `suites` takes the server's private key")?;
         unless(has_key && !any(Suite::needs_server_key), "server_key", "is not used by any of `suites`")?;
         let is_late = self.started.is_some_and(|(_, unix)| unix > LATEST);
-        unless(is_late, "started", "is not in seconds since 1970")
+        unless(is_late, "started", "is not in seconds since 1970")?;
+        unless(
+            self.memory < MESSAGES_MIN * u64::from(self.session.longest_message()),
+            "memory",
+            "has to be at least four times the longest `max_message`: raise it, or lower `max_message` of that channel",
+        )
     }
 }
 
 printed_without_secrets! { ServerConfig { session, suites, max_sessions } }
 
+/// In so many times the longest message there is room for one that arrives and one that is sent, beside the parts of
+/// all sessions and the reserve for one of them.
+const MESSAGES_MIN: u64 = 4;
 /// Slots per shard.
 const SESSIONS_MAX: u64 = 1 << 14;
 const A_SECOND_MAX: u64 = 1_000_000;

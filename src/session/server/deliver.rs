@@ -81,7 +81,12 @@ impl Server {
                 peer.connection.shrink();
             }
             note_events(eventful, id, peer);
-            memory.recount(peer);
+            if let Some(other) = memory.recount(now, id, peer)
+                && let Some(Seat::Session(peer)) = table.get_mut(other)
+            {
+                peer.connection.release_reserve(now);
+                agenda.list(other, &mut peer.place.entry);
+            }
         }
         None
     }

@@ -117,7 +117,7 @@ impl Seats {
             half_open: BTreeSet::new(),
             graves: Graves::new(TIME_WAIT, graves, graves),
             rejections: Graves::new(TIME_WAIT, half_open.into(), half_open_per_address.into()),
-            memory: Memory::new(config.memory, max_sessions),
+            memory: Memory::new(config),
             lent: None,
             agenda: Agenda::default(),
             eventful: VecDeque::new(),
@@ -187,7 +187,7 @@ impl Seats {
         self.hosts.leave(place.host());
         self.by_attempt.remove(&place.attempt);
         if let Seat::Session(peer) = &seat {
-            self.memory.dismiss(peer);
+            self.memory.dismiss(id, peer);
         }
         Some(seat)
     }
