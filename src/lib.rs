@@ -1,7 +1,7 @@
 #![cfg_attr(feature = "net", doc = include_str!("../README.md"))]
 #![cfg_attr(
     not(feature = "net"),
-    doc = "Packets of games over UDP, without I/O: KCP as a control block, packets, messages, sessions."
+    doc = "Game networking over UDP, without I/O: sessions, channels of messages, packets, and bare KCP."
 )]
 //!
 //! # The layers
@@ -79,7 +79,8 @@ mod book {
         #[cfg(all(feature = "crypto", feature = "net"))] start "../docs/START.md"
         #[cfg(feature = "net")] channels "../docs/CHANNELS.md"
         #[cfg(feature = "net")] from_enet "../docs/migrate/enet.md"
-        from_ikcp "../docs/migrate/ikcp.md"
+        #[cfg(feature = "net")] from_ikcp "../docs/migrate/ikcp.md"
+        #[cfg(feature = "tokio")] from_quinn "../docs/migrate/quinn.md"
         #[cfg(feature = "net")] from_renet "../docs/migrate/renet.md"
         #[cfg(feature = "tokio")] from_tokio_kcp "../docs/migrate/tokio_kcp.md"
     }

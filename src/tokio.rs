@@ -21,7 +21,7 @@
 //! // Without encryption, as on a local network.
 //! let channels = vec![BYTES.into()];
 //! let config = SessionConfig { channels, ..SessionConfig::default() }; // the same at both ends
-//! let server = Server::bind(([127, 0, 0, 1], 0).into(), &ServerConfig::insecure(config.clone()))?;
+//! let server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(config.clone()))?;
 //! let address = server.local_addr();
 //! tokio::spawn(async move {
 //!     while let Ok(session) = server.accept().await {
