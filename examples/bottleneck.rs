@@ -1,5 +1,5 @@
-//! How flows share a path of 20 Mbit/s with each congestion controller: virtual time, same seeds,
-//! same figures. docs/TUNING.md has what it prints.
+//! How flows share a path of 20 Mbit/s with each congestion controller. Virtual time: the same seeds give the same
+//! figures. docs/TUNING.md shows the output.
 //!
 //! ```text
 //! cargo run --release --example bottleneck [-- SEEDS]
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// 20 Mbit/s with a queue of one round trip of 60 ms, and wireless at home.
+/// 20 Mbit/s with a queue of one round trip of 60 ms, and home Wi-Fi.
 fn links() -> [(&'static str, LinkConfig); 4] {
     let narrow = |loss| LinkConfig {
         bottleneck: Some(Bottleneck { rate: 20_000_000, queue: 150_000 }),

@@ -1,5 +1,6 @@
-//! What a game's messages, 60 a second on channel 0, take over loopback beside writers that always have more to send on other channels: under
-//! tokio, with blocking drivers, and behind threads. Prints milliseconds from when each message was due.
+//! How long a game's messages, 60 a second on channel 0, take over loopback beside writers that always have more to
+//! send on other channels: with tokio, blocking drivers and threads. Prints milliseconds after the time at which each
+//! message was due.
 //!
 //! ```sh
 //! cargo run --release --features tokio --example greedy        # 5 s each
@@ -18,11 +19,11 @@ use whitewater::{Channel, ClientConfig, Event, ServerConfig, SessionConfig, toki
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const GAME: Channel = Channel::ordered(0);
-/// Channels of those who always have more to send.
+/// The channels of writers that always have more to send.
 const BULK: [Channel; 4] =
     [Channel::ordered(1), Channel::ordered(2), Channel::ordered(3), Channel::ordered(4)];
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Runs a flow beside so many greedy writers.
+/// Runs a flow beside this many greedy writers.
 type Run = fn(&Flow, usize) -> Result<()>;
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -46,7 +47,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The messages of a game, and what became of them.
+/// The messages of a game, and when they arrived.
 struct Flow {
     start: Instant,
     count: u32,
@@ -59,7 +60,7 @@ impl Flow {
         Self { start: Instant::now(), count, took: Mutex::default(), others: AtomicUsize::new(0) }
     }
 
-    /// When a message is to be sent: after half a second, in which the others fill what there is.
+    /// When a message is due. The first half second lets the others fill all queues.
     fn due(&self, number: u32) -> Instant {
         self.start + Duration::from_millis(500) + Duration::from_secs(1) * number / 60
     }
@@ -74,7 +75,7 @@ impl Flow {
         message
     }
 
-    /// A message has arrived, or bytes of the others.
+    /// A message has arrived, or bytes of the other writers.
     fn take(&self, channel: Channel, message: &[u8]) {
         if channel != GAME {
             self.others.fetch_add(message.len(), Relaxed);
@@ -105,7 +106,7 @@ impl Flow {
     }
 }
 
-/// The channels that so many writers send on, one each.
+/// The channels for this many writers, one each.
 fn bulk(writers: usize) -> impl Iterator<Item = Channel> {
     BULK.into_iter().cycle().take(writers)
 }

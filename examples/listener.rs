@@ -1,5 +1,4 @@
-//! Many KCP peers on one UDP socket: an echo server in an event loop, and three clients to
-//! visit it.
+//! Many KCP peers on one UDP socket: an echo server in an event loop, and three clients.
 
 #![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
 

@@ -1,8 +1,8 @@
 //! Half a minute of a small game: a server and a player over a phone's link, in virtual time, and what it costs.
 //!
-//! The server sends a level in slices and positions 20 times a second, of which only the newest counts. Both chat, reliably and in
-//! order. What you would take over is [`Positions`], [`config`] and [`End`]; in place of the simulated links goes a UDP socket, and in
-//! place of the counted milliseconds a clock. A session does more for you: it cuts and joins a level itself.
+//! The server sends a level in slices, and positions 20 times a second, of which only the newest counts. Both ends
+//! chat, reliably and in order. To reuse: [`Positions`], [`config`] and [`End`]. Replace the simulated links by a UDP
+//! socket, and the counted milliseconds by a clock. A session would do more for you: it cuts and joins a level itself.
 //!
 //! ```text
 //! cargo run --release --example messages
@@ -17,7 +17,7 @@ use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::{Channel, ChannelConfig, Message, Time};
 use whitewater_sim::{IP_AND_UDP, Link, LinkConfig};
 
-/// Where everybody is.
+/// The positions of all players.
 struct Positions {
     tick: u32,
     runners: Vec<Runner>,
@@ -61,7 +61,7 @@ impl Message for Runner {
     }
 }
 
-/// The channels, the most urgent first. Both ends have the same.
+/// The channels, the most urgent first. The same at both ends.
 const POSITIONS: Channel<Positions> = Channel::sequenced(0);
 const CHAT: Channel<String> = Channel::ordered(1);
 const LEVEL: Channel = Channel::ordered(2);
@@ -69,7 +69,8 @@ const LEVEL: Channel = Channel::ordered(2);
 fn config() -> ChannelsConfig {
     let (carrier, expire_after) = (Carrier::Packets, Some(Duration::from_secs(10)));
     let chat = ChannelConfig { carrier, expire_after, ..CHAT.config() };
-    // Far peers acknowledge later than after the usual 100 ms, and a level is many slices to send in vain.
+    // Distant peers acknowledge later than after the default 100 ms, and resending the many slices of a level
+    // needlessly is expensive.
     let level = ChannelConfig { carrier, resend: Resend::Rtt(150), ..LEVEL.config() };
     ChannelsConfig { channels: vec![POSITIONS.into(), chat, level], ..ChannelsConfig::default() }
 }
@@ -93,7 +94,7 @@ impl End {
         })
     }
 
-    /// One packet a tick, with messages or without: it tells the peer what has arrived as well.
+    /// Sends one packet per tick, with or without messages, because it also acknowledges.
     fn send_packet(&mut self, now: Time, link: &mut Link) -> Result<(), Box<dyn Error>> {
         let payload = self.channels.write(now, self.packets.stats().rtt)?;
         let sequence = self.packets.send(now, payload)?;
@@ -109,7 +110,7 @@ impl End {
     fn receive(&mut self, now: Time, link: &mut Link) {
         let Self { channels, packets, .. } = self;
         while let Some(datagram) = link.arrive(now) {
-            // What is damaged, late or doubled is counted and changes nothing.
+            // Damaged, late and duplicate datagrams are counted and change nothing.
             let _ = packets.receive_if(now, datagram, |payload| channels.read(payload).is_ok());
         }
         while let Some(sequence) = packets.pop_acked() {
@@ -152,7 +153,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut there, mut back) = (link(1)?, link(2)?);
     let (mut server, mut player, mut seen) = (End::new()?, End::new()?, Seen::default());
     for slice in vec![7; LEVEL_BYTES].chunks(SLICE) {
-        server.channels.send(Time::ZERO, LEVEL, slice)?; // all of them find room
+        server.channels.send(Time::ZERO, LEVEL, slice)?; // there is room for all of them
     }
     for tick in 0..TICKS {
         let now = Time::from_millis(u64::from(tick) * TICK);
@@ -206,10 +207,10 @@ fn print(server: &End, player: &End, seen: &Seen) {
     }
 }
 
-/// ms of a tick.
+/// Length of a tick, ms.
 const TICK: u64 = 16;
 /// Half a minute.
 const TICKS: u32 = 1875;
 const LEVEL_BYTES: usize = 200_000;
-/// Bytes of it in a message: less than a packet has room for.
+/// Bytes of the level per message: less than a packet has room for.
 const SLICE: usize = 1000;

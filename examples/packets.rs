@@ -1,15 +1,14 @@
-//! Packets that are acknowledged and never resent: two ends that send 60 a second each, as the state
-//! of a game, and once a second what they measured. Over UDP on this machine, or over a simulated
-//! phone's link.
+//! Packets that are acknowledged and never resent: two ends that send 60 a second each, as the state of a game, and
+//! print once a second what they measured. Over UDP on this machine, or over a simulated phone's link.
 //!
 //! ```text
 //! cargo run --release --example packets             # 5 s over UDP
 //! cargo run --release --example packets -- sim 60   # a minute over a bad link, in no time
 //! ```
 //!
-//! To copy: `over_udp` is all that an endpoint needs of its owner, `Player` is what a game does with
-//! it. A packet that gets lost is not sent again: the next one has newer state. What must arrive is
-//! to be put into each packet until one of them is acknowledged; `Player::input` learns which are.
+//! To reuse: `over_udp` is everything that an endpoint needs from its owner; `Player` is what a game does with it. A
+//! lost packet is not resent, because the next one has newer state. Put what must arrive into each packet until one of
+//! them is acknowledged; `Player::input` learns which are.
 
 #![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
 
@@ -34,7 +33,7 @@ fn main() -> Result<(), AnyError> {
     }
 }
 
-/// Two sockets and a loop: what came in, what is due, what goes out.
+/// Two sockets and a loop: receive, do what is due, send.
 fn over_udp(seconds: u64) -> Result<(), AnyError> {
     let (alice, bob) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
     alice.connect(bob.local_addr()?)?;
@@ -56,7 +55,7 @@ fn over_udp(seconds: u64) -> Result<(), AnyError> {
             }
             player.poll(now);
             while let Some(datagram) = player.endpoint.output_mut().pop() {
-                drop(socket.send(datagram)); // what cannot be sent is lost
+                drop(socket.send(datagram)); // a datagram that cannot be sent is lost
             }
         }
         thread::sleep(Duration::from_millis(1));
@@ -64,7 +63,7 @@ fn over_udp(seconds: u64) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// The same players at the ends of a path that loses, delays and reorders, in virtual time.
+/// The same players over a path that loses, delays and reorders, in virtual time.
 fn over_a_simulated_path(seconds: u64) -> Result<(), AnyError> {
     let link = |stream| Link::new(LinkConfig::mobile(), 42, stream);
     let mut pair = Pair::new(Player::new("alice")?, Player::new("bob")?, [link(1)?, link(2)?]);
@@ -78,14 +77,14 @@ struct Player {
     endpoint: Endpoint<DatagramQueue>,
     next_packet: Time,
     next_report: Time,
-    /// Packets of the peer, and our own that it got, since the last report.
+    /// Packets received from the peer, and packets of ours that it received, since the last report.
     received: u32,
     acked: u32,
 }
 
 impl Player {
     fn new(name: &'static str) -> Result<Self, AnyError> {
-        // Both ends have the same id; datagrams of other programs are refused.
+        // Both ends have the same id. Datagrams of other programs are refused.
         let config = PacketConfig { protocol_id: 0x6578_616d, ..PacketConfig::default() };
         let endpoint = Endpoint::new(&config, DatagramQueue::new())?;
         let (next_packet, next_report) = (Time::ZERO, Time::from_millis(1000));
@@ -116,10 +115,10 @@ impl Peer for Player {
         match self.endpoint.receive(now, datagram) {
             Ok(Some(_state)) => self.received += 1,
             Ok(None) => {} // a keepalive, or a part of a larger packet
-            Err(error) => println!("{now} {:>5}: {error}", self.name), // counted in the statistics as well
+            Err(error) => println!("{now} {:>5}: {error}", self.name), // also counted in the statistics
         }
         while let Some(_sequence) = self.endpoint.pop_acked() {
-            self.acked += 1; // what was in that packet is known to the peer
+            self.acked += 1; // the peer knows what was in that packet
         }
     }
 

@@ -1,4 +1,4 @@
-//! An echo server and a client of it under tokio: a stream in a session, and bare KCP beside it.
+//! An echo server with a client under tokio: a stream in a session, and the same over bare KCP.
 //!
 //! ```text
 //! cargo run --release --features tokio --example tokio_echo
@@ -23,7 +23,7 @@ const ROUNDS: u32 = 1000;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Done {
     tokio::select! {
-        done = tokio::spawn(both()) => done?, // a task that is spawned is as quick as the others
+        done = tokio::spawn(both()) => done?, // a spawned task is as fast as the others
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
 }
@@ -33,7 +33,7 @@ async fn both() -> Done {
     bare_kcp().await
 }
 
-/// One task for each session; the socket has one of its own, that nobody sees.
+/// One task per session. The socket has a task of its own inside the library.
 async fn session() -> Done {
     let config = SessionConfig { channels: vec![ECHO.into()], ..SessionConfig::default() };
     // Without encryption, as on a local network.
@@ -44,7 +44,7 @@ async fn session() -> Done {
             tokio::spawn(async move {
                 let (mut from, mut to) = session.stream(ECHO).into_split();
                 tokio::io::copy(&mut from, &mut to).await?;
-                to.shutdown().await // after the end of what the client sends
+                to.shutdown().await // after the client's stream has ended
             });
         }
     });
@@ -63,7 +63,7 @@ async fn session() -> Done {
     Ok(())
 }
 
-/// The same as messages, with any KCP program in the world as the peer.
+/// The same with messages. The peer can be any KCP program.
 async fn bare_kcp() -> Done {
     let limits = kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::open() };
     let listener = KcpListener::bind(ANY, &limits)?;

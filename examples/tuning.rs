@@ -1,6 +1,6 @@
-//! What each knob does to latency and bytes: two control blocks with a lossy link between them, in
-//! virtual time and without a socket. Same seeds, same figures. It prints the tables of
-//! docs/TUNING.md: all of them, or those of the knobs that are named.
+//! The effect of each setting on latency and bytes: two control blocks with a lossy link between them, in virtual time
+//! and without a socket. The same seeds give the same figures. Prints the tables of docs/TUNING.md: all of them, or
+//! those of the named settings.
 //!
 //! ```text
 //! cargo run --release --example tuning [-- KNOB..]
@@ -27,25 +27,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     if is_wanted("dead_link") { print_dead_link() } else { Ok(()) }
 }
 
-/// What is varied: a knob and what it is turned to, the rest being [`fast`] and [`CHECK`].
+/// A setting and its value; the others are those of [`fast`] and [`CHECK`].
 struct Knob {
     name: &'static str,
     loads: &'static [Load],
     values: Vec<(String, Config, Drive)>,
 }
 
-/// When a program looks at its control block, and whether it flushes each time.
+/// When a program calls its control block, and whether it flushes each time.
 #[derive(Clone, Copy)]
 struct Drive {
-    /// Only at this beat, messages to send included, like a game loop. `None`: at every message and
-    /// datagram, and when `check` says, as `whitewater::net` does.
+    /// Only at this interval, including messages to send, like a game loop. `None`: at every message and datagram, and
+    /// when `check` says, as `whitewater::net` does.
     beat: Option<Duration>,
     flush: bool,
 }
 
 const CHECK: Drive = Drive { beat: None, flush: false };
 
-/// What is sent: so many messages of `size` bytes in a minute.
+/// What is sent: messages of `size` bytes for a minute.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,
@@ -102,14 +102,14 @@ fn knobs() -> Vec<Knob> {
         knob("stream", game, [false, true], |config, stream| config.stream = stream),
         knob("mtu", bulk, [600, 1000, 1200, 1400], |config, mtu| config.mtu = mtu),
         knob("snd_wnd", bulk, [8, 16, 32, 64], |config, segments| config.snd_wnd = segments),
-        // A map is then 105 segments, most of the smallest window.
+        // A map then has 105 segments, most of the smallest window.
         knob("rcv_wnd", &[MAPS], [128, 256, 512], |config, segments| {
             (config.mtu, config.rcv_wnd) = (600, segments);
         }),
     ]
 }
 
-/// Recovery by time, and with each of its knobs turned.
+/// Modern recovery, with each of its settings changed.
 fn by_time() -> [(&'static str, Config); 5] {
     let all = Modern::default();
     let with = |modern| Config { recovery: Recovery::Modern(modern), ..turbo() };
@@ -162,18 +162,18 @@ fn print_knob(knob: &Knob) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What was measured, all runs together.
+/// The measurements of all runs together.
 #[derive(Default)]
 struct Figures {
-    /// From `send` to the `recv` that returned it, of each message.
+    /// The time of each message from `send` to the `recv` that returned it.
     latencies: Vec<Duration>,
-    /// Both directions, with 28 bytes of IP and UDP a datagram.
+    /// Both directions, with 28 bytes of IP and UDP headers per datagram.
     wire_bytes: usize,
     resends: u32,
 }
 
 impl Figures {
-    /// One minute of `load` from one end to the other, until everything has arrived.
+    /// Runs a minute of `load` from one end to the other, until everything has arrived.
     fn run(&mut self, [mut alice, mut bob]: [End; 2], load: &Load) -> Result<(), Box<dyn Error>> {
         let in_frames = alice.drive.beat.is_some();
         let (message, mut buf) = (vec![0x5a; load.size], vec![0; 1 << 16]);
@@ -236,9 +236,9 @@ impl Figures {
 struct End {
     kcp: Kcp<DatagramQueue>,
     drive: Drive,
-    /// When the driver looks next, unless a datagram comes first.
+    /// When the driver calls next, unless a datagram arrives before.
     wake: Option<Time>,
-    /// Datagrams on their way here, by when they arrive and in the order in which they left.
+    /// Datagrams on their way here, in the order of arrival and then of sending.
     inbox: BTreeMap<(Time, usize), Vec<u8>>,
     loss: f64,
     chance: Chance,
@@ -253,13 +253,13 @@ impl End {
         Ok(Self { kcp, drive, wake, inbox, loss, chance, wire_bytes: 0 })
     }
 
-    /// When the driver looks next.
+    /// When the driver calls next.
     fn next(&self) -> Option<Time> {
         let arrival = self.inbox.keys().next().map(|(at, _)| *at);
         self.wake.into_iter().chain(arrival.filter(|_| self.drive.beat.is_none())).min()
     }
 
-    /// What the driver does each time: datagrams in, the time, datagrams out.
+    /// A step of the driver: datagrams in, the time, datagrams out.
     fn step(&mut self, now: Time, peer: &mut Self) -> Result<(), Box<dyn Error>> {
         while let Some(entry) = self.inbox.first_entry().filter(|entry| entry.key().0 <= now) {
             self.kcp.input(now, &entry.remove())?;
@@ -283,7 +283,7 @@ impl End {
     }
 }
 
-/// How long sends to nobody go on until the link counts as dead.
+/// How long sending to nobody continues until the link counts as dead.
 fn print_dead_link() -> Result<(), Box<dyn Error>> {
     println!("| nodelay | dead_link 5 | dead_link 10 | dead_link 20 |\n|---|---:|---:|---:|");
     for nodelay in 0..=2 {
@@ -305,7 +305,7 @@ fn print_dead_link() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Numbers from 0 to 1 that depend on the seed only. Source: splitmix64.
+/// Numbers from 0 to 1 that only depend on the seed. Source: splitmix64.
 struct Chance(u64);
 
 impl Chance {
@@ -320,9 +320,9 @@ impl Chance {
 
 const RUNS: u64 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
-/// The first message; by then both ends have their beat.
+/// When the first message is sent; by then the flush intervals of both ends have begun.
 const START: Time = Time::from_millis(100);
-/// One way: half of a round trip of 60 ms, and up to 10 ms more for each datagram on its own.
+/// One-way delay: half of a round trip of 60 ms. Each datagram gets up to 10 ms more, independently.
 const DELAY: Duration = Duration::from_millis(30);
 const JITTER: Duration = Duration::from_millis(10);
 const IP_AND_UDP: usize = 28;

@@ -1,5 +1,5 @@
-//! KCP around a UDP socket by hand: the control block knows no socket and no clock, so this is all
-//! there is to it. `whitewater::net` does the same with errors and timeouts sorted out.
+//! KCP around a UDP socket by hand: the control block has no socket and no clock, so this is all it takes.
+//! `whitewater::net` does the same, with errors and timeouts handled.
 
 #![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     alice.connect(bob.local_addr()?)?;
     bob.connect(alice.local_addr()?)?;
 
-    // The output callback: a datagram that cannot be sent is lost, and KCP sends it again.
+    // The output callback. A datagram that cannot be sent is lost, and KCP resends it.
     let mut a = Kcp::new(Conv(7), &Config::default(), |datagram: &[u8]| drop(alice.send(datagram)))?;
     let mut b = Kcp::new(Conv(7), &Config::default(), |datagram: &[u8]| drop(bob.send(datagram)))?;
     alice.set_nonblocking(true)?;
@@ -43,12 +43,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The whole wrap: what has arrived goes in, what is due goes out.
+/// The whole wrapper: what has arrived goes in, what is due goes out.
 fn drive(kcp: &mut Kcp<impl Output>, socket: &UdpSocket, now: Time) -> io::Result<()> {
     let mut datagram = [0; 1500];
     loop {
         match socket.recv(&mut datagram) {
-            Ok(len) => drop(kcp.input(now, &datagram[..len])), // a bad one changes nothing
+            Ok(len) => drop(kcp.input(now, &datagram[..len])), // a bad datagram changes nothing
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) => return Err(error),
         }

@@ -14,14 +14,14 @@ pub(crate) enum Command {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Args {
     pub(crate) clients: u8,
-    /// Part of the datagrams that are lost each way.
+    /// Share of the datagrams that get lost in each direction.
     pub(crate) loss: f64,
     pub(crate) rtt: Duration,
     pub(crate) seconds: u32,
     pub(crate) seed: u64,
 }
 
-/// Reads the command line, or says in one line what is wrong with it.
+/// Parses the command line. An error is one line that says what is wrong.
 pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut args = Args { clients: 4, loss: 0.05, rtt: Duration::from_millis(60), seconds: 10, seed: 1 };
     let mut words = words.into_iter();

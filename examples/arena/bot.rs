@@ -1,4 +1,4 @@
-//! A player that needs nobody at the keys.
+//! A player without a keyboard.
 
 use crate::map;
 use crate::protocol::{
@@ -15,19 +15,19 @@ pub(crate) struct Bot {
     number: u8,
     is_up: bool,
     is_gone: bool,
-    /// As soon as it has arrived, and what was taken since.
+    /// `Some` once it has arrived; includes what was taken since.
     map: Option<Vec<u8>>,
     taken: BTreeSet<u16>,
     place: Option<Place>,
     inputs: Inputs,
-    /// Positions heard, for the table.
+    /// Positions received, for the table.
     pub(crate) positions: u32,
     lines: u32,
     has_left: bool,
 }
 
 impl Bot {
-    /// Begins to connect to the server at `at`.
+    /// Starts to connect to the server at `at`.
     pub(crate) fn new(at: SocketAddr, number: u8) -> Result<Self, Box<dyn Error>> {
         let config = ClientConfig { user: vec![number], ..ClientConfig::secret(session(), SECRET) };
         Ok(Self {
@@ -45,7 +45,7 @@ impl Bot {
         })
     }
 
-    /// Takes what has come and sends what is due.
+    /// Receives what has arrived and sends what is due.
     pub(crate) fn pump(&mut self) -> Result<(), Box<dyn Error>> {
         self.client.pump()?;
         while let Some(event) = self.client.poll_event() {
@@ -53,7 +53,7 @@ impl Bot {
                 Event::Connected => self.is_up = true,
                 Event::Readable => self.read()?,
                 Event::Closed { reason: CloseReason::Peer(0), .. } => self.is_gone = true,
-                // Every goodbye of the server was lost; it has nothing else to say by then.
+                // Every goodbye of the server was lost; it had nothing else to say.
                 Event::Closed { reason: CloseReason::Timeout, .. } if self.has_left => self.is_gone = true,
                 Event::Closed { reason, .. } => {
                     return Err(format!("player {}: {reason}", self.number).into());
@@ -64,7 +64,7 @@ impl Bot {
         Ok(())
     }
 
-    /// What is done in a frame: keys, and talk now and then.
+    /// Plays one frame: keys, and chat now and then.
     pub(crate) fn frame(&mut self, frame: u32, is_last: bool) -> Result<(), Box<dyn Error>> {
         if !self.is_up || self.has_left {
             return Ok(());
@@ -73,7 +73,7 @@ impl Bot {
             self.inputs.keys.rotate_right(1);
             let [newest, ..] = &mut self.inputs.keys;
             (*newest, self.inputs.newest) = (map::way(map, place), frame);
-            // A full queue or a loss: the next one has these keys too.
+            // If the queue is full or the datagram is lost, the next one contains these keys as well.
             let _ = self.client.send_datagram(&self.inputs.encode());
         }
         if is_last && self.map.is_some() {
@@ -102,7 +102,7 @@ impl Bot {
         }
         if let Some(map) = &mut self.map {
             for tile in &self.taken {
-                map::take(map, *tile); // told before the map was there, or now
+                map::take(map, *tile); // received before the map was there, or now
             }
         }
         while let Some(line) = self.client.recv(LINES) {
@@ -114,7 +114,7 @@ impl Bot {
         Ok(())
     }
 
-    /// Lines and pickups that have arrived.
+    /// Lines and pickups received.
     pub(crate) fn heard(&self) -> (u32, u32) {
         (self.lines, u32::try_from(self.taken.len()).unwrap_or(u32::MAX))
     }
@@ -132,11 +132,11 @@ impl Bot {
         self.is_gone
     }
 
-    /// What its session has counted and measured.
+    /// The statistics of its session.
     pub(crate) fn stats(&self) -> Option<ConnectionStats> {
         Some(self.client.connection()?.stats())
     }
 }
 
-/// Frames between two lines of a bot.
+/// Frames between two chat lines of a bot.
 const TALK: u32 = 45;

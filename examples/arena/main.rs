@@ -4,18 +4,18 @@
 //! cargo run --release --features crypto --example arena [-- --help]
 //! ```
 //!
-//! Bots run about and take what lies there, talk, and leave. Each kind of data goes the way that fits it:
+//! Bots run about, pick up items, chat, and leave. Each kind of data has a channel that suits it:
 //!
-//! | what | way | for |
+//! | data | channel | because |
 //! |---|---|---|
-//! | the map | an unordered channel | all of it, once, beside the rest |
-//! | what a bot presses | unreliable datagrams, each with the last few | the newest counts, and a lost one comes with the next |
-//! | where everybody is | a sequenced channel | the newest only |
-//! | who took what | an unordered channel | all of it; one does not wait for the other |
-//! | what is said | ordered channels | all of it, in order |
+//! | the map | an unordered channel | all of it must arrive, once, without holding up the rest |
+//! | a bot's keys | unreliable datagrams, each with the last few frames | the newest count, and the next datagram repeats lost ones |
+//! | positions | a sequenced channel | only the newest count |
+//! | pickups | an unordered channel | all must arrive, but need not wait for each other |
+//! | chat | ordered channels | all must arrive, in order |
 //!
-//! What you would take over is [`protocol`], and how [`server`] and [`bot`] are called once a frame. At the end both sides compare: what
-//! is reliable has arrived, each once.
+//! To reuse: [`protocol`], and the way in which [`server`] and [`bot`] are called once per frame. At the end both sides
+//! are compared: everything reliable has arrived exactly once.
 
 mod args;
 mod bot;
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// All ends in one loop, as each of them has it by itself: what has come, what is due, and the rest of the frame.
+/// All ends in one loop. Each would do the same by itself: receive, do what is due, sleep until the next frame.
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let mut arena = Arena::new(args.clients, args.seed)?;
     let mut bots = Vec::new();
@@ -105,10 +105,10 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Frames a second, and one of them.
+/// Frames per second, and the length of one.
 const FRAMES: u32 = 60;
 const FRAME: Duration = Duration::from_micros(16_667);
-/// Frames from one tick of the server to the next: 20 Hz.
+/// Frames between two ticks of the server: 20 Hz.
 const FRAMES_PER_TICK: u32 = 3;
-/// Frames for which the last messages, and the goodbyes, are waited for.
+/// Frames to wait for the last messages and goodbyes.
 const PATIENCE: u32 = 30 * FRAMES;

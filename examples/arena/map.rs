@@ -1,8 +1,8 @@
-//! The map: what lies on 256 x 256 tiles.
+//! The map: items on 256 x 256 tiles.
 
 use crate::protocol::{DOWN, LEFT, Place, RIGHT, UP};
 
-/// One byte a tile: 1 where something lies.
+/// One byte per tile: 1 if it has an item.
 pub(crate) fn draw(seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
@@ -15,17 +15,17 @@ pub(crate) fn draw(seed: u64) -> Vec<u8> {
     (0..=u16::MAX).map(|_| u8::from(next() % 8 == 0)).collect()
 }
 
-/// The number of the tile at a place.
+/// The number of the tile at a position.
 pub(crate) fn tile(place: Place) -> u16 {
     whole(place.y) * SIDE + whole(place.x)
 }
 
-/// Takes what lies on a tile; whether there was anything.
+/// Takes the item on a tile. Returns whether there was one.
 pub(crate) fn take(map: &mut [u8], tile: u16) -> bool {
     map.get_mut(usize::from(tile)).is_some_and(|lies| std::mem::take(lies) == 1)
 }
 
-/// What to press to come to something nearby.
+/// The keys that lead to a nearby item.
 pub(crate) fn way(map: &[u8], Place { x, y }: Place) -> u8 {
     let near = |at| i32::from(whole(at)) - SIGHT..=i32::from(whole(at)) + SIGHT;
     let nearest = near(y)
@@ -39,7 +39,7 @@ pub(crate) fn way(map: &[u8], Place { x, y }: Place) -> u8 {
     horizontal | vertical
 }
 
-/// Where who presses `keys` for a frame is then.
+/// The position after pressing `keys` for a frame.
 pub(crate) fn step(Place { x, y }: Place, keys: u8) -> Place {
     let by =
         |more, less| STEP * (f32::from(u8::from(keys & more > 0)) - f32::from(u8::from(keys & less > 0)));
@@ -47,7 +47,7 @@ pub(crate) fn step(Place { x, y }: Place, keys: u8) -> Place {
     Place { x: within(x + by(RIGHT, LEFT)), y: within(y + by(DOWN, UP)) }
 }
 
-/// The column or row of a place.
+/// The column or row of a position.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -63,7 +63,7 @@ fn lies(map: &[u8], column: i32, row: i32) -> bool {
 }
 
 const SIDE: u16 = 256;
-/// Tiles that a bot sees each way.
+/// How many tiles a bot sees in each direction.
 const SIGHT: i32 = 8;
-/// Tiles a frame.
+/// Tiles per frame.
 const STEP: f32 = 0.2;

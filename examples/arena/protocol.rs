@@ -1,53 +1,53 @@
-//! What the ends tell each other, and how.
+//! The messages between the ends, and their channels.
 
 use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::{Channel, Message, SessionConfig};
 
-/// Where everybody is.
+/// Positions of all players.
 pub(crate) const POSITIONS: Channel<Positions> = Channel::sequenced(0);
 /// Who has taken what.
 pub(crate) const PICKUPS: Channel<Pickup> = Channel::unordered(1);
-/// What is said. To the server: text. From it: the number of the line as well.
+/// Chat. To the server: the text. From the server: also the number of the line.
 pub(crate) const SAID: Channel<String> = Channel::ordered(2);
 pub(crate) const LINES: Channel<Line> = Channel::ordered(3);
-/// All of the map, once.
+/// The whole map, once.
 pub(crate) const MAP: Channel = Channel::unordered(4);
 
-/// The last thing that a player says.
+/// The last chat line of a player.
 pub(crate) const BYE: &str = "bye";
 
-/// Random bytes, the same at both ends and secret: in a game one for each player, from a connect token.
+/// Random bytes, secret and the same at both ends. A real game gives each player its own, in a connect token.
 pub(crate) const SECRET: [u8; 32] = *b"an example is no place for it...";
 
-/// Both ends have the same.
+/// The same at both ends.
 pub(crate) fn session() -> SessionConfig {
     let channels = vec![POSITIONS.into(), PICKUPS.into(), SAID.into(), LINES.into(), MAP.into()];
     SessionConfig { protocol_id: 0x6172_656e_6100_0001, channels, ..SessionConfig::default() }
 }
 
-/// Where everybody is.
+/// The positions of all players.
 #[derive(Debug)]
 pub(crate) struct Positions {
-    /// Which of them is the one who is told.
+    /// Which of them is the receiver.
     pub(crate) you: u8,
     pub(crate) players: Vec<Place>,
 }
 
-/// A place on the map, tiles.
+/// A position on the map, in tiles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     pub(crate) x: f32,
     pub(crate) y: f32,
 }
 
-/// A player has taken what lay on a tile.
+/// A player has taken the item on a tile.
 #[derive(Debug)]
 pub(crate) struct Pickup {
     pub(crate) tile: u16,
     pub(crate) by: u8,
 }
 
-/// What somebody has said, with the number of the line.
+/// A chat line with its number.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) number: u32,
@@ -106,7 +106,7 @@ impl Message for Line {
     }
 }
 
-/// What a player presses in the frame `newest` and some before it: a datagram.
+/// The keys that a player presses in the frame `newest` and some before it: a datagram.
 pub(crate) struct Inputs {
     pub(crate) newest: u32,
     /// The newest first.
@@ -128,7 +128,7 @@ impl Inputs {
     }
 }
 
-/// Frames whose keys a datagram has: so many in a row have to get lost before one is missing.
+/// Frames per datagram: a frame is only missing if this many datagrams in a row get lost.
 pub(crate) const REDUNDANCY: usize = 8;
 const INPUTS: usize = 4 + REDUNDANCY;
 

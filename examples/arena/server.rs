@@ -1,4 +1,4 @@
-//! The server: it has the truth, and each session gets what concerns it.
+//! The server: it owns the state of the game and sends each session what concerns it.
 
 use crate::bot::Bot;
 use crate::map;
@@ -14,12 +14,12 @@ use whitewater::{CloseReason, Event, Server, ServerConfig, SessionId};
 
 pub(crate) struct Arena {
     pub(crate) server: Server,
-    /// As it was, and as it is.
+    /// The map as it was at the start, and as it is.
     drawn: Vec<u8>,
     map: Vec<u8>,
     players: BTreeMap<SessionId, Player>,
     expected: usize,
-    /// Sessions that ended as they should, and those that did not.
+    /// Sessions that ended properly, and those that did not.
     gone: usize,
     lost: usize,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Arena {
 #[derive(Default)]
 struct Player {
     place: Place,
-    /// The frame of the newest keys that were taken.
+    /// The newest frame whose keys were applied.
     newest: u32,
     has_left: bool,
     /// What it was sent, to compare.
@@ -36,11 +36,11 @@ struct Player {
 }
 
 impl Arena {
-    /// For so many players.
+    /// A server for this many players.
     pub(crate) fn new(players: u8, seed: u64) -> Result<Self, Box<dyn Error>> {
         let many = u16::from(players);
         let config = ServerConfig {
-            // All players have one address here, and come at once. The default limits are for strangers.
+            // All players have the same address here and arrive at once. The default limits are for strangers.
             sessions_per_address: many,
             half_open_per_address: many,
             accept_burst: u32::from(many) * 4,
@@ -58,7 +58,7 @@ impl Arena {
         })
     }
 
-    /// Takes what has come and sends what is due. A server of its own calls it once a frame.
+    /// Receives what has arrived and sends what is due. A dedicated server calls this once per frame.
     pub(crate) fn pump(&mut self) -> Result<(), Box<dyn Error>> {
         self.server.pump()?;
         while let Some((id, event)) = self.server.poll_event() {
@@ -75,15 +75,15 @@ impl Arena {
         Ok(())
     }
 
-    /// 20 times a second: what has happened, to everybody.
+    /// Sends everybody what has happened, 20 times a second.
     pub(crate) fn tick(&mut self) -> Result<(), Box<dyn Error>> {
         let places: Vec<_> = self.players.values().map(|player| player.place).collect();
         for (you, id) in (0..).zip(self.players.keys()) {
             let positions = Positions { you, players: places.clone() };
-            // It may be late or lost: the next one makes up for it.
+            // It may be late or lost: the next one replaces it.
             let _ = self.server.send(*id, POSITIONS, &positions);
         }
-        // Only when everybody has said goodbye, for who is told "closed" hears nothing any more.
+        // Close only when everybody has said goodbye, because a closed session receives nothing more.
         let has_left = self.players.values().filter(|player| player.has_left).count();
         if has_left == self.expected {
             for id in self.players.keys() {
@@ -93,7 +93,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Whether all have come and gone.
+    /// Whether all players have come and gone.
     pub(crate) const fn is_over(&self) -> bool {
         self.gone + self.lost >= self.expected
     }
@@ -101,7 +101,7 @@ impl Arena {
     fn welcome(&mut self, id: SessionId) -> Result<(), Box<dyn Error>> {
         let at = 30.0 + 3.0 * self.players.len() as f32;
         self.players.insert(id, Player { place: Place { x: at, y: 60.0 }, ..Player::default() });
-        // What was taken before is part of the map, and what is taken later is told.
+        // Items taken before are missing from the map; items taken later are reported.
         Ok(self.server.send(id, MAP, &self.map)?)
     }
 
@@ -117,7 +117,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Moves a player by the keys that are new, the oldest first.
+    /// Moves a player by the new keys, the oldest first.
     fn play(&mut self, id: SessionId, inputs: &Inputs) -> Result<(), Box<dyn Error>> {
         let Some(player) = self.players.get_mut(&id) else { return Ok(()) };
         let fresh = usize::try_from(inputs.newest.saturating_sub(player.newest))?.min(inputs.keys.len());
@@ -135,7 +135,7 @@ impl Arena {
             for (id, player) in &mut self.players {
                 match self.server.send(*id, PICKUPS, &Pickup { tile, by }) {
                     Ok(()) => player.pickups += 1,
-                    Err(SendError::Closed) => {} // it has just left, and its `Closed` is yet to be taken
+                    Err(SendError::Closed) => {} // it has just left, and its `Closed` event is still waiting
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -143,7 +143,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Tells everybody what one has said.
+    /// Sends a chat line to everybody.
     fn say(&mut self, id: SessionId, text: &str) -> Result<(), Box<dyn Error>> {
         if let Some(player) = self.players.get_mut(&id) {
             player.has_left |= text == BYE;
@@ -159,7 +159,7 @@ impl Arena {
         Ok(())
     }
 
-    /// What the session of a bot has counted here.
+    /// The statistics of a bot's session at this end.
     pub(crate) fn stats(&self, bot: &Bot) -> Option<ConnectionStats> {
         let of_bot = |id: &SessionId| {
             Some(self.server.connection(*id)?).filter(|session| session.user() == [bot.number()])
@@ -167,7 +167,7 @@ impl Arena {
         Some(self.players.keys().find_map(of_bot)?.stats())
     }
 
-    /// Compares what was sent with what the bots have got; an error says what is missing.
+    /// Compares what was sent with what the bots received. An error says what is missing.
     pub(crate) fn judge(&self, bots: &[Bot]) -> Result<(), String> {
         let mut sent: Vec<_> = self.players.values().map(|player| (player.lines, player.pickups)).collect();
         let mut got: Vec<_> = bots.iter().map(Bot::heard).collect();

@@ -1,10 +1,10 @@
-//! What each player's session does, once a second.
+//! Prints what each player's session does, once a second.
 
 use crate::bot::Bot;
 use crate::server::Arena;
 use whitewater::session::ConnectionStats;
 
-/// What was counted up to the last time.
+/// The counters at the last time.
 pub(crate) struct Table {
     before: Vec<Counted>,
 }
@@ -47,7 +47,7 @@ impl Table {
     }
 }
 
-/// Percent of what one end has sent and the other has not got. What is under way counts as lost until it arrives.
+/// Percent of what one end has sent and the other has not received. What is on its way counts as lost until it arrives.
 fn lost(
     from: &ConnectionStats,
     from_now: &ConnectionStats,

@@ -1,5 +1,5 @@
-//! Towards KCPs that acknowledge on a beat: what is sent again for nothing, and what that costs. Prints the cells in which recovery by time
-//! is worse than `classic`, or with `all` every cell.
+//! Needless resends to KCPs that acknowledge at intervals, and their cost. Prints the cells in which modern recovery is
+//! worse than classic, or with `all` every cell.
 //!
 //! ```sh
 //! cargo run --release --example beats                # seeds 1 to 3
@@ -71,7 +71,8 @@ fn main() {
     );
 }
 
-/// Whether more is sent again without loss than 1 % and than classic does; whether the p99 under loss is longer; whether bulk takes longer.
+/// Three verdicts: without loss, more than 1 % is resent and more than with classic; with loss, the p99 is longer; bulk
+/// takes longer.
 fn verdict(cell: &Cell, ours: &Outcome, classic: &Outcome) -> [bool; 3] {
     let is_bulk = matches!(cell.flow, Flow::Bulk | Flow::BulkCwnd);
     let is_clean = cell.loss == 0.0;

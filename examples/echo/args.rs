@@ -23,11 +23,11 @@ pub(crate) enum Mode {
     },
 }
 
-/// Everything that can be said on the command line.
+/// The parsed command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Args {
     pub(crate) mode: Mode,
-    /// The presets to show; elsewhere the first is the one used.
+    /// The presets to show. Modes other than `Demo` use the first.
     pub(crate) presets: Vec<(&'static str, Config)>,
     pub(crate) conv: Option<Conv>,
     pub(crate) eager: bool,
@@ -50,7 +50,7 @@ impl Args {
         self.presets.first().map_or_else(|| Config::classic().nodelay(1, 20, 2, true), |(_, config)| *config)
     }
 
-    /// Reads the command line, or says in one line what is wrong with it.
+    /// Parses the command line. An error is one line that says what is wrong.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut words = words.peekable();
         let command = words.next_if(|word| !word.starts_with('-')).unwrap_or_default();
@@ -171,7 +171,7 @@ impl Flags<'_> {
         }
     }
 
-    /// The presets asked for, with the knobs that were set turned in each.
+    /// The chosen presets, each with the settings from the command line.
     fn presets(&self, mode: Mode) -> Result<Vec<(&'static str, Config)>, String> {
         let wanted = self.value("--preset").or(if matches!(mode, Mode::Demo) { None } else { Some("fast") });
         let turbo = Config::classic().nodelay(1, 10, 2, true);
@@ -231,7 +231,7 @@ pub(crate) fn help() -> String {
 
 struct Flag {
     name: &'static str,
-    /// What its value is; empty when it has none.
+    /// The name of its value; empty if it has none.
     value: &'static str,
     modes: u8,
     help: &'static str,

@@ -1,4 +1,4 @@
-//! The measuring client: messages at a steady rate, and how long each takes to come back.
+//! The measuring client: sends messages at a steady rate, and measures how long each takes to return.
 
 use crate::args::Load;
 use std::io;
@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use whitewater::kcp;
 
-/// How far a client has come, for whoever watches it.
+/// The progress of a client.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) sent: AtomicU32,
     pub(crate) delivered: AtomicU32,
 }
 
-/// What a client has measured.
+/// The measurements of a client.
 pub(crate) struct Outcome {
     pub(crate) sent: u32,
-    /// Round trips of what came back, shortest first.
+    /// Round trips of the messages that returned, shortest first.
     pub(crate) round_trips: Vec<Duration>,
     pub(crate) resends: u32,
-    /// Bytes of datagrams that left here for each byte of a message.
+    /// Bytes of datagrams sent per byte of messages.
     pub(crate) wire_per_byte: f64,
 }
 
@@ -31,7 +31,7 @@ impl Outcome {
     }
 }
 
-/// Sends `load` and waits for the echoes, the last of them at most for [`PATIENCE`].
+/// Sends `load` and waits for the echoes, for the last of them at most [`PATIENCE`].
 pub(crate) fn run(socket: &mut kcp::Socket, load: Load, progress: &Progress) -> io::Result<Outcome> {
     let count =
         u32::try_from(load.time.as_millis() * u128::from(load.rate) / 1000).unwrap_or(u32::MAX).max(1);
@@ -76,7 +76,7 @@ pub(crate) fn run(socket: &mut kcp::Socket, load: Load, progress: &Progress) -> 
     })
 }
 
-/// Sends a whole message; a stream may take it in parts.
+/// Sends a whole message. A stream may take it in parts.
 fn send(socket: &mut kcp::Socket, message: &[u8]) -> io::Result<()> {
     let mut rest = message;
     while !rest.is_empty() {
@@ -86,10 +86,10 @@ fn send(socket: &mut kcp::Socket, message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Message `number`: bytes that no other message has.
+/// Message `number`: its bytes differ from those of every other message.
 fn message(number: u32, size: usize) -> Vec<u8> {
     number.to_le_bytes().into_iter().cycle().zip(0u8..=255).map(|(a, b)| a ^ b).cycle().take(size).collect()
 }
 
-/// How long the last echoes are waited for.
+/// How long to wait for the last echoes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);

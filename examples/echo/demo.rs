@@ -13,7 +13,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
 
-/// Each preset at the same time, between ends and over a network of its own.
+/// Runs all presets at the same time, each with its own ends and its own network.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let Link { loss, delay, jitter, .. } = args.link;
     print_load(args);
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// One client over one socket.
+/// Runs one client over one socket.
 pub(crate) fn measure(args: &Args, socket: &mut kcp::Socket) -> io::Result<()> {
     print_load(args);
     let progress = Progress::default();
@@ -83,7 +83,8 @@ fn one(args: &Args, config: &Config, progress: &Progress) -> io::Result<Outcome>
 
 type Client<'scope, 'a> = (&'a str, ScopedJoinHandle<'scope, io::Result<Outcome>>, &'a Progress);
 
-/// Says how far they are until all have finished: in place on a terminal, else now and then. Of all presets that fits into 80 columns.
+/// Shows the progress until all have finished: in place on a terminal, otherwise now and then. All presets fit into 80
+/// columns.
 fn watch(clients: &[Client<'_, '_>]) {
     let (terminal, start) = (io::stderr().is_terminal(), Instant::now());
     let mut said = Duration::ZERO;

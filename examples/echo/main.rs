@@ -1,5 +1,5 @@
-//! KCP over real UDP sockets: an echo server, a client that measures it, a lossy network between
-//! them, and a pipe. `cargo run --release --example echo -- --help` tells the rest.
+//! KCP over real UDP sockets: an echo server, a client that measures it, a lossy network between them, and a pipe. See
+//! `cargo run --release --example echo -- --help`.
 
 mod args;
 mod client;
@@ -72,7 +72,7 @@ fn relay(args: &Args, at: SocketAddr, to: SocketAddr) -> Result<(), String> {
     }
 }
 
-/// One line about a session that failed.
+/// A line about a session that failed.
 fn gone(socket: &kcp::Socket, error: &io::Error) -> String {
     let refused = if socket.socket_stats().unreachable > 0 { " (nobody listens there)" } else { "" };
     format!("{}: {error}{refused}", socket.peer_addr())

@@ -1,7 +1,7 @@
-//! stdin and stdout joined to one session, as a stream of bytes in each direction.
+//! Connects stdin and stdout to a session, as a stream of bytes in each direction.
 //!
-//! Bare KCP has no end of a stream. Here it is an empty message, sent when everything before it
-//! has been acknowledged: programs that do not know it take it for nothing.
+//! Bare KCP has no end of a stream. Here it is an empty message, sent after everything before it was acknowledged.
+//! Programs that do not know this convention ignore it.
 
 use crate::args::Args;
 use crate::gone;
@@ -37,7 +37,7 @@ fn first_peer(args: &Args, socket: UdpSocket) -> io::Result<kcp::Socket> {
         {
             return kcp::Socket::from_socket(socket, peer, first.header.conv, &args.config());
         }
-        socket.recv_from(&mut buf)?; // not what we wait for
+        socket.recv_from(&mut buf)?; // not the datagram that we wait for
     }
 }
 
@@ -75,16 +75,16 @@ struct Pipe {
     socket: kcp::Socket,
     stdin: Receiver<io::Result<Vec<u8>>>,
     stdout: SyncSender<Vec<u8>>,
-    /// Read, and not yet taken by the send queue.
+    /// Read from stdin, but not yet accepted by the send queue.
     unsent: Vec<u8>,
-    /// Received, and not yet taken by the writer.
+    /// Received, but not yet accepted by the writer.
     unwritten: Vec<u8>,
     input_ended: bool,
     end_sent: bool,
     peer_ended: bool,
     /// Segments received so far, of any kind.
     received: u64,
-    /// When there last was a sign of life, of stdin or of the peer.
+    /// When there was last a sign of life from stdin or the peer.
     moved: Instant,
 }
 
@@ -93,7 +93,7 @@ impl Pipe {
         loop {
             self.send()?;
             match self.receive() {
-                // Everything is there; only the mark of the end, or its answer, has nobody to go to.
+                // Everything has arrived. Only the end mark or its answer has no receiver.
                 Err(error) if error.kind() == ErrorKind::TimedOut && self.end_sent => return Ok(()),
                 received => received?,
             }
@@ -115,19 +115,19 @@ impl Pipe {
         self.socket.stats().rcv_nxt == Sn(0)
     }
 
-    /// How much silence ends the pipe as it stands now.
+    /// How much silence ends the pipe in its current state.
     fn patience(&self) -> Option<Duration> {
         let all_there = self.unwritten.is_empty() && self.socket.kcp().wait_snd() == 0;
         match (self.end_sent, self.peer_ended) {
             (true, true) => self.unwritten.is_empty().then_some(FAREWELL),
             (true, false) if self.silent_peer() => Some(self.linger), // it has nothing to say
-            (true, false) => Some(self.timeout),                      // it may know no mark of the end
+            (true, false) => Some(self.timeout),                      // it may not know the end mark
             (false, true) if self.listening && all_there => Some(self.linger),
             (false, _) => None,
         }
     }
 
-    /// stdin to the session, as far as there is room; at the end of all, the mark.
+    /// Sends from stdin, as far as there is room; at the end, the end mark.
     fn send(&mut self) -> io::Result<()> {
         while !self.input_ended {
             if self.unsent.is_empty() {
@@ -148,7 +148,7 @@ impl Pipe {
         if self.socket.kcp().wait_snd() > 0 && !self.end_sent {
             self.moved = Instant::now();
         } else if !self.end_sent {
-            // To a stream an empty message adds nothing, so it is not sent as one.
+            // In a stream an empty message adds nothing, so it is not sent as part of the stream.
             let messages = Config { stream: false, ..*self.socket.kcp().config() };
             self.socket.kcp_mut().configure(&messages).map_err(io::Error::other)?;
             self.socket.send(b"")?;
@@ -157,7 +157,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// The session to stdout. When the writer is behind it stops reading, and the window closes.
+    /// Writes from the session to stdout. If the writer is behind, this stops reading, and the window closes.
     fn receive(&mut self) -> io::Result<()> {
         if self.unwritten.is_empty() {
             let mut buf = [0; 1 << 16];
@@ -184,9 +184,9 @@ impl Pipe {
     }
 }
 
-/// Reads stdin in a thread of its own: it may block for ever, and so it is never waited for.
+/// Reads stdin on its own thread, which may block forever, so nothing waits for it.
 fn read_stdin(socket: &kcp::Socket) -> Receiver<io::Result<Vec<u8>>> {
-    let most = usize::from(socket.kcp().config().mss()) * 64; // a send takes at most 127 segments
+    let most = usize::from(socket.kcp().config().mss()) * 64; // one send takes at most 127 segments
     let (sender, receiver) = sync_channel(4);
     thread::spawn(move || {
         let mut stdin = io::stdin().lock();
@@ -210,7 +210,7 @@ fn read_stdin(socket: &kcp::Socket) -> Receiver<io::Result<Vec<u8>>> {
     receiver
 }
 
-/// Writes stdout in a thread of its own, which ends with the sender.
+/// Writes stdout on its own thread, which ends with the sender.
 fn write_stdout() -> (SyncSender<Vec<u8>>, JoinHandle<io::Result<()>>) {
     let (sender, receiver) = sync_channel::<Vec<u8>>(64);
     let writer = thread::spawn(move || {
@@ -224,8 +224,8 @@ fn write_stdout() -> (SyncSender<Vec<u8>>, JoinHandle<io::Result<()>>) {
     (sender, writer)
 }
 
-/// How often stdin is looked at while nothing is received.
+/// How often to check stdin while nothing is received.
 const STDIN_EVERY: Duration = Duration::from_millis(10);
 
-/// Quiet after both ends have ended: time to acknowledge again what the peer missed.
+/// Silence after both ends have ended: time to acknowledge again what the peer missed.
 const FAREWELL: Duration = Duration::from_millis(700);

@@ -1,4 +1,4 @@
-//! A lossy network in a box: a UDP port that passes datagrams on, late, or not at all.
+//! A lossy network in a box: a UDP port that forwards datagrams, late or not at all.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,18 +8,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The network between the two ends, the same each way.
+/// The network between the two ends, the same in each direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    /// Part of the datagrams that are lost, 0 to 1.
+    /// Share of the datagrams that get lost, 0 to 1.
     pub(crate) loss: f64,
     pub(crate) delay: Duration,
-    /// Most of what is added to the delay, evenly spread.
+    /// Most that is added to the delay, uniformly distributed.
     pub(crate) jitter: Duration,
     pub(crate) seed: u64,
 }
 
-/// A datagram on its way; of two due at once, the one that came first goes first.
+/// A datagram on its way. Of two that are due at once, the one that arrived first is sent first.
 #[derive(Eq, Ord, PartialEq, PartialOrd)]
 struct OnTheWay {
     due: Instant,
@@ -28,8 +28,7 @@ struct OnTheWay {
     bytes: Vec<u8>,
 }
 
-/// Passes datagrams between `to` and whoever sent to `socket` last. The threads run until the
-/// process ends.
+/// Forwards datagrams between `to` and the last sender to `socket`. The threads run until the process ends.
 pub(crate) fn start(socket: UdpSocket, to: SocketAddr, link: Link) -> io::Result<()> {
     let (sender, receiver) = channel();
     let out = socket.try_clone()?;
@@ -43,7 +42,7 @@ fn receive(socket: &UdpSocket, server: SocketAddr, link: Link, way: &Sender<OnTh
     let mut chance = [Chance(link.seed), Chance(link.seed ^ u64::MAX)];
     let mut buf = vec![0; 1 << 16];
     for number in 0.. {
-        // An error is ICMP about an end that has gone: loss.
+        // An error is an ICMP message about an end that is gone; it counts as loss.
         let Ok((len, from)) = socket.recv_from(&mut buf) else { continue };
         let [up, down] = &mut chance;
         let (to, chance) = if from == server { (client, down) } else { (Some(server), up) };
@@ -67,7 +66,7 @@ fn deliver(socket: &UdpSocket, way: &Receiver<OnTheWay>) {
             && *due <= now
             && let Some(Reverse(OnTheWay { to, bytes, .. })) = waiting.pop()
         {
-            let _ = socket.send_to(&bytes, to); // a failed send is one more loss
+            let _ = socket.send_to(&bytes, to); // a failed send is just another loss
         }
         let wait = waiting.peek().map_or(Duration::MAX, |Reverse(next)| next.due - now);
         match way.recv_timeout(wait) {
@@ -78,7 +77,7 @@ fn deliver(socket: &UdpSocket, way: &Receiver<OnTheWay>) {
     }
 }
 
-/// Numbers from 0 to 1 that depend on the seed only. Source: splitmix64.
+/// Numbers from 0 to 1 that only depend on the seed. Source: splitmix64.
 struct Chance(u64);
 
 impl Chance {

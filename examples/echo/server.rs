@@ -1,4 +1,4 @@
-//! The echo server: every peer gets back what it sends.
+//! The echo server: returns to every peer what it sends.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use whitewater::kcp::{self, Peer, PeerEvent, PeerId, RecvError};
 use whitewater::net::Error;
 
-/// Serves while `go_on`, which is asked a few times a second.
+/// Serves while `go_on` returns true. It is called a few times a second.
 pub(crate) fn serve(listener: &mut kcp::Listener, verbose: bool, go_on: impl Fn() -> bool) -> io::Result<()> {
-    // What a peer's full send queue has not taken yet.
+    // For each peer, what its full send queue has not accepted yet.
     let mut unsent: HashMap<PeerId, Vec<u8>> = HashMap::new();
     let mut buf = vec![0; 1 << 18];
     while go_on() {
@@ -38,8 +38,8 @@ pub(crate) fn serve(listener: &mut kcp::Listener, verbose: bool, go_on: impl Fn(
     Ok(())
 }
 
-/// Sends back what there is. When the send queue is full it stops reading, which closes the
-/// window to the peer; `Writable` says when to go on.
+/// Echoes what there is. If the send queue is full, it stops reading, which closes the window to the peer; `Writable`
+/// tells when to continue.
 fn echo(peer: &mut Peer, unsent: &mut Vec<u8>, buf: &mut [u8]) -> io::Result<()> {
     loop {
         if unsent.is_empty() {

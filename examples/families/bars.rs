@@ -1,4 +1,4 @@
-//! What whitewater is to reach against KCP, and what it does.
+//! The goals of whitewater compared with KCP, and its results.
 
 use super::{mixed, ours};
 use std::error::Error;
@@ -7,20 +7,20 @@ use whitewater::Time;
 use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
 use whitewater_sim::{LinkConfig, Loss};
 
-/// Mean and p99 over those of KCP fast at no more than so many times its bytes.
+/// A goal: mean and p99 relative to those of KCP fast, at no more than this many times its bytes.
 struct Bar {
     what: &'static str,
     family: Family,
     bytes: f64,
     demanded: [f64; 2],
     hoped: [f64; 2],
-    /// The knob that serves it, percent.
+    /// The value of `repairs` for it, percent.
     repairs: u8,
-    /// The same for the other end, where that has traffic of its own.
+    /// The same for the other end, if that has traffic of its own.
     answer: Option<u8>,
 }
 
-/// Prints all of them but those of a bottleneck, which have their own example.
+/// Prints all of them except those with a bottleneck, which have their own example.
 pub(crate) fn print(seeds: u64) -> Result<(), Box<dyn Error>> {
     println!("| | bytes | demanded | hoped for | repairs | here | holds |\n|---|---:|---|---|---:|---|---|");
     print_upstream(10 * seeds)?;
@@ -72,13 +72,13 @@ fn bars() -> Vec<Bar> {
         bar("30 % loss", Family::harsh(), 1.0, [0.36, 0.33], [0.24, 0.20], 38),
         bar("bursts of loss", Family::ge(), 1.07, [0.87, 0.85], [0.78, 0.70], 30),
         bar("reordering", Family::reorder(), 1.15, [0.74, 0.62], [0.67, 0.45], 30),
-        // The snapshots that come back are large, and nothing waits for one of them long.
+        // The snapshots in the other direction are large, and nothing waits for a single one for long.
         Bar { answer: Some(2), ..duplex },
         bar("no loss", Family::clean(), 1.0, [0.84, 0.74], [0.84, 0.74], 100),
     ]
 }
 
-/// KCP's test.cpp, against the most impatient KCP at both ends.
+/// KCP's test.cpp, compared with the fastest KCP at both ends.
 fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {
     let run = |mode| Scenario::upstream(mode).run(1..=seeds);
     let score = Score::of(&[run(ours(UPSTREAM_REPAIRS))?], &[run(Mode::turbo())?]);
@@ -96,7 +96,7 @@ fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The 99th percentile, over the seeds, of the longest latency, less `free`.
+/// The 99th percentile, over the seeds, of the longest latency, minus `free`.
 fn print_tail(what: &str, demanded: f64, hoped: f64, report: &Report, free: Duration) {
     let mut longest: Vec<_> =
         report.runs.iter().filter_map(|run| run.latencies.iter().max().copied()).collect();
@@ -107,13 +107,13 @@ fn print_tail(what: &str, demanded: f64, hoped: f64, report: &Report, free: Dura
     println!("| {what} | | {demanded} s | {hoped} s | 0 % | {seconds:.2} s | {holds} |");
 }
 
-/// 60 ms there and back, and no bottleneck.
+/// A round trip of 60 ms, without a bottleneck.
 pub(crate) fn lossy(share: f64) -> LinkConfig {
     let rtt = Duration::from_millis(60);
     LinkConfig { jitter: rtt / 10, loss: Loss::Random(share), ..LinkConfig::with_rtt(rtt) }
 }
 
-/// Whether each is no larger than demanded, in hundredths, as the demands are.
+/// Whether no value is larger than its goal, in hundredths, like the goals.
 fn is_at_most(here: &[f64], demanded: &[f64]) -> bool {
     here.iter().zip(demanded).all(|(here, demanded)| (here * 100.0).round() <= (demanded * 100.0).round())
 }
@@ -126,5 +126,5 @@ fn yes(holds: bool) -> &'static str {
     if holds { "yes" } else { "no" }
 }
 
-/// The knob for test.cpp, percent.
+/// The value of `repairs` for test.cpp, percent.
 const UPSTREAM_REPAIRS: u8 = 28;

@@ -1,4 +1,4 @@
-//! The picture of how latency and bytes grow with loss.
+//! The picture of latency and bytes over loss.
 
 use super::{bars::lossy, modes, ours};
 use plotters::coord::Shift;
@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
 use whitewater_sim::scenario::{Mode, Scenario, Workload};
 
-/// What is drawn of a mode: a value for each loss, percent.
+/// The curve of a mode: a value for each loss in percent.
 struct Curve {
     name: String,
     mean: Vec<(f64, f64)>,
@@ -34,7 +34,7 @@ fn curve(mode: &Mode, seeds: u64) -> Result<Curve, Box<dyn Error>> {
         let latency = report.latency();
         mean.push((percent, latency.mean.as_secs_f64() * 1e3));
         p99.push((percent, latency.p99.as_secs_f64() * 1e3));
-        // A run is a minute.
+        // A run lasts a minute.
         bytes.push((percent, report.bytes() as f64 / seeds as f64 / 60.0 * 8.0 / 1e3));
     }
     Ok(Curve { name: mode.name.clone(), mean, p99, bytes })
@@ -98,6 +98,6 @@ fn panel(
     Ok(())
 }
 
-/// Percent.
+/// Losses in percent.
 const LOSSES: [f64; 9] = [0.0, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 25.0, MOST];
 const MOST: f64 = 30.0;

@@ -40,7 +40,7 @@ fn is_wanted(name: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)
 }
 
-/// What is compared with KCP.
+/// The modes that are compared with KCP.
 fn modes() -> [Mode; 6] {
     [Mode::turbo_flush(), ours(0), ours(10), ours(20), ours(30), ours(100)]
 }
@@ -90,7 +90,7 @@ fn title(family: &str) -> &str {
     }
 }
 
-/// Every cell, in every mode.
+/// Prints every cell in every mode.
 fn print_cells(seeds: u64, wanted: &[String]) -> Result<(), Box<dyn Error>> {
     println!("mean / p99 / bytes, as ratios to KCP fast and to turbo + flush\n");
     println!("| cell | mode | fast | turbo + flush | |\n|---|---|---|---|---|");
@@ -115,8 +115,8 @@ fn print_cells(seeds: u64, wanted: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many cells are worse than turbo + flush, and which, at which bytes; and whether they still are with
-/// four times the seeds.
+/// How many cells are worse than turbo + flush, which ones, and at how many bytes; and whether they still are with four
+/// times the seeds.
 fn print_worse(seeds: u64) -> Result<(), Box<dyn Error>> {
     let family = Family::grid72();
     let run = |mode: &Mode| family.run(mode, 1..=seeds);
@@ -150,7 +150,7 @@ fn print_worse(seeds: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Each end of whitewater with KCP's at the other.
+/// Each end of whitewater with KCP's at the other end.
 fn print_stock(seeds: u64) -> Result<(), Box<dyn Error>> {
     let (fast, flush) = (Mode::fast(), Mode::turbo_flush());
     let mut rows = Vec::new();
@@ -172,7 +172,7 @@ fn print_stock(seeds: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Alice's end of one mode and bob's of another.
+/// Alice's end of one mode with bob's end of another.
 fn mixed(alice: &Mode, bob: &Mode) -> Mode {
     let name = format!("{} to {}", alice.name, bob.name);
     Mode { name, ends: [alice.ends[0], bob.ends[1]] }
@@ -203,7 +203,7 @@ fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Virtual time over real time, of a session of 60 messages a second each way.
+/// Virtual time divided by real time, for a session with 60 messages per second in each direction.
 fn print_speed() -> Result<(), Box<dyn Error>> {
     let duplex = Workload { answer: Workload::input60().traffic.into(), ..Workload::input60() };
     let (start, seeds) = (Instant::now(), 1..=10);

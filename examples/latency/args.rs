@@ -15,13 +15,13 @@ use whitewater_sim::{LinkConfig, Loss};
 pub(crate) enum Command {
     Help,
     Run(Box<Args>),
-    /// One run, and what its sender does in it.
+    /// One run, with a log of what its sender does.
     Events(Box<Events>),
-    /// A picture of a log that there is already.
+    /// A picture of an existing log.
     Plot(Plot),
 }
 
-/// A run whose events are written down.
+/// A run with an event log.
 #[derive(Debug)]
 pub(crate) struct Events {
     pub(crate) workload: Workload,
@@ -30,7 +30,7 @@ pub(crate) struct Events {
     pub(crate) mode: Mode,
     pub(crate) seed: u64,
     pub(crate) log: PathBuf,
-    /// Whether it is drawn as well.
+    /// Whether to draw it as well.
     pub(crate) plot: Option<Plot>,
 }
 
@@ -39,29 +39,29 @@ pub(crate) struct Events {
 pub(crate) struct Plot {
     pub(crate) log: PathBuf,
     pub(crate) out: PathBuf,
-    /// Of the log of a session.
+    /// Which channel, in the log of a session.
     pub(crate) channel: u64,
     pub(crate) title: String,
 }
 
-/// What is measured, and where it goes.
+/// What to measure, and where to write it.
 #[derive(Debug)]
 pub(crate) struct Args {
     pub(crate) workload: Workload,
-    /// Both directions, in virtual time.
+    /// Both directions in virtual time.
     pub(crate) link: LinkConfig,
-    /// Both directions, over UDP.
+    /// Both directions over UDP.
     pub(crate) relay: Link,
     pub(crate) modes: Vec<Mode>,
     pub(crate) seeds: u64,
     pub(crate) out: PathBuf,
-    /// Over UDP sockets instead of the simulator.
+    /// Whether to use UDP sockets instead of the simulator.
     pub(crate) real: bool,
     link_name: String,
 }
 
 impl Args {
-    /// Reads the command line, or says in one line what is wrong with it.
+    /// Parses the command line. An error is one line that says what is wrong.
     pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, String> {
         let mut words = words.into_iter().peekable();
         let mut given = Vec::new();
@@ -119,7 +119,7 @@ impl Args {
         Ok(args)
     }
 
-    /// What was measured, in a line.
+    /// Describes in a line what was measured.
     pub(crate) fn title(&self) -> String {
         let Workload { traffic, .. } = self.workload;
         let time = traffic.at(traffic.count).as_secs_f64();
@@ -134,9 +134,9 @@ impl Args {
 
 struct Flags(Vec<(String, String)>);
 
-/// Of event logs.
+/// For event logs.
 impl Flags {
-    /// Whether the flags of a run, of a log and of a picture go together.
+    /// Checks that the flags of a run, of a log and of a picture go together.
     fn check_events(&self) -> Result<(), String> {
         let has = |name: &str| self.value(name).is_some();
         let without = |flags: &[&'static str], what: &str| {
@@ -208,7 +208,7 @@ impl Flags {
         Ok(self.number(name, 0.0, 10_000.0)?.map(|ms: f64| Duration::from_secs_f64(ms / 1e3)))
     }
 
-    /// The preset, or else that of examples/families with 60 ms and 10 %, with what was set changed.
+    /// The chosen preset, or that of examples/families with 60 ms and 10 %, with the changes from the command line.
     fn link(&self) -> Result<(LinkConfig, String), String> {
         let (rtt, jitter) = (self.millis("--rtt")?, self.millis("--jitter")?);
         let loss = self.number("--loss", 0.0, 90.0)?;
@@ -240,7 +240,7 @@ impl Flags {
         Ok((link, name))
     }
 
-    /// `seconds`: how long it takes if nothing else is said; `None`: as long as it always does.
+    /// `seconds`: the default duration. `None`: that of the workload.
     fn workload(&self, seconds: Option<u64>) -> Result<Workload, String> {
         let mut workload = match self.value("--workload") {
             None | Some("input60") => Workload::input60(),
@@ -299,7 +299,7 @@ const fn bulk() -> Workload {
     Workload { name: "bulk", traffic, wanted: 60, ..Workload::bulk() }
 }
 
-/// The modes, and with a controller and a window for as much as a path may take.
+/// The mode with this name. With a congestion controller, its window is large enough for any path.
 fn event_mode(name: &str) -> Result<Mode, String> {
     let wide = || Mode::modern(Modern::default()).with_window(1024);
     Ok(match name {
@@ -309,7 +309,7 @@ fn event_mode(name: &str) -> Result<Mode, String> {
     })
 }
 
-/// What says how a run is.
+/// The flags that describe a run.
 const RUN: [&str; 7] = ["--workload", "--loss", "--rtt", "--jitter", "--link", "--modes", "--seconds"];
 const FLAGS: [&str; 13] = [
     "--workload",
@@ -326,7 +326,7 @@ const FLAGS: [&str; 13] = [
     "--seed",
     "--channel",
 ];
-/// How long messages are sent while events are logged, unless said otherwise.
+/// Default duration of a run with an event log.
 const EVENT_SECONDS: u64 = 3;
 
 pub(crate) const HELP: &str = "\

@@ -1,4 +1,4 @@
-//! One run in virtual time, whose sender writes down what it does.
+//! One run in virtual time with an event log of its sender.
 
 use crate::args::Events;
 use std::error::Error;
@@ -9,7 +9,7 @@ use whitewater::kcp::Conv;
 use whitewater_sim::scenario::{Answer, EndMode, Traffic};
 use whitewater_sim::{KcpEnd, Link, Pair};
 
-/// Runs, and writes the log of alice, line by line; returns how many lines.
+/// Runs, and writes the log of alice line by line. Returns the number of lines.
 pub(crate) fn run(events: &Events, log: &mut impl Write) -> Result<usize, Box<dyn Error>> {
     let [alice, bob] = &events.mode.ends;
     let link = |stream| Link::new(events.link.clone(), events.seed, stream);
@@ -58,5 +58,5 @@ fn read(end: &mut KcpEnd) {
     while end.recv(&mut message) {}
 }
 
-/// How long the last messages are waited for.
+/// How long to wait for the last messages.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! How long messages take in each mode, and what that costs: a table, and a picture of it.
+//! How long messages take in each mode, and at what cost: a table, and a picture of it.
 //!
 //! ```text
 //! cargo run --release --example latency [-- --help]
@@ -24,7 +24,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use whitewater_sim::scenario::Report;
 
-/// A mode's name and what was measured.
+/// A mode's name and its measurements.
 type Outcome = (String, Report);
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), String> {
-    // Before the work, so that it is not done for nothing.
+    // Opened before the work, so that an error does not waste it.
     let file = open(&args.out).map_err(|error| unwritable(&args.out, &error))?;
     let outcomes = if args.real {
         real::run(args).map_err(|error| format!("over UDP: {error}"))?
@@ -69,7 +69,7 @@ fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes what a run does, and draws it.
+/// Writes the log of a run, and draws it.
 fn log(events: &Events) -> Result<(), String> {
     let unwritable =
         |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", events.log.display());
@@ -91,7 +91,7 @@ fn plot(plot: &Plot) -> Result<(), String> {
     Ok(())
 }
 
-/// An older picture stays as it is until there is a new one.
+/// Keeps an older picture until there is a new one.
 fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).open(path)
 }

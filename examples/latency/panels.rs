@@ -1,4 +1,4 @@
-//! The picture of an event log: what was sent and acknowledged, round trips, windows and queues over the same time.
+//! The picture of an event log: segments sent and acknowledged, round trips, windows and queues over the same time.
 
 use crate::trace::{CAUSES, Trace};
 use plotters::coord::Shift;
@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
 
-/// An SVG. Equal logs give equal bytes.
+/// Draws an SVG. Equal logs give equal bytes.
 pub(crate) fn draw(title: &str, trace: &Trace) -> Result<String, String> {
     let mut svg = String::new();
     fill(&mut svg, title, trace).map_err(|error| format!("no picture: {error}"))?;
@@ -35,7 +35,7 @@ fn fill(svg: &mut String, title: &str, trace: &Trace) -> Result<(), Box<dyn Erro
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// Axes for values up to `most` over the time of the log.
+/// Draws axes for values up to `most`, over the time of the log.
 fn chart<'a, 'b>(
     area: &'a Area<'b>,
     trace: &Trace,
@@ -68,7 +68,7 @@ fn chart<'a, 'b>(
     Ok(chart)
 }
 
-/// What a line or a mark means.
+/// The meaning of a line or mark.
 struct Entry {
     shape: Shape,
     color: RGBColor,
@@ -83,7 +83,7 @@ enum Shape {
     Triangle,
 }
 
-/// Draws what the lines and marks of a panel mean, at the right of it.
+/// Draws the legend of a panel to the right of it.
 fn legend(area: &Area<'_>, entries: &[Entry]) -> Result<(), Box<dyn Error>> {
     for (row, Entry { shape, color, name }) in (0..).zip(entries) {
         let y = 24 + 24 * row;
@@ -105,7 +105,7 @@ impl Entry {
     }
 }
 
-/// Draws a line; returns what it means.
+/// Draws a line. Returns its legend entry.
 fn line(
     chart: &mut Chart<'_, '_>,
     points: impl Iterator<Item = (f64, f64)>,
@@ -126,7 +126,7 @@ fn sequence(area: &Area<'_>, trace: &Trace) -> Result<(), Box<dyn Error>> {
     let (area, right) = area.split_horizontally(CHART);
     let most = trace.sends.iter().map(|(_, sn, n)| sn + n).fold(0.0, f64::max);
     let mut chart = chart(&area, trace, most, "segment number", "")?;
-    // A mark has some height however many segments there are.
+    // A mark has a minimum height, whatever the number of segments.
     let least = most / f64::from(TALL) * 3.0;
     let bar = |&(at, sn, n): &(f64, f64, f64)| {
         PathElement::new([(at, sn), (at, sn + n.max(least))], SENT.stroke_width(3))
@@ -165,7 +165,7 @@ fn rtt(area: &Area<'_>, trace: &Trace) -> Result<(), Box<dyn Error>> {
 fn window(area: &Area<'_>, trace: &Trace) -> Result<(), Box<dyn Error>> {
     let (area, right) = area.split_horizontally(CHART);
     let in_flight: Vec<_> = trace.queues.iter().map(|&(at, [_, in_flight, ..])| (at, in_flight)).collect();
-    // A window far beyond what is in flight says no more than that it is.
+    // A window far beyond what is in flight only needs to be shown as such.
     let top = 4.0 * in_flight.iter().map(|(_, value)| *value).fold(1.0, f64::max);
     let shown = |(at, value): &(f64, f64)| (*at, value.min(top));
     let cwnds: Vec<_> = trace.cwnds.iter().map(shown).collect();
@@ -200,12 +200,12 @@ fn queue(area: &Area<'_>, trace: &Trace) -> Result<(), Box<dyn Error>> {
 }
 
 const SIZE: (u32, u32) = (1280, 1200);
-/// Where charts end and what they mean begins.
+/// Where charts end and legends begin.
 const CHART: i32 = 1050;
-/// The title.
+/// The height of the title.
 const HEAD: i32 = 44;
 const LEFT: i32 = 86;
-/// The first panel.
+/// The height of the first panel.
 const TALL: i32 = 480;
 /// Half a mark, pixels.
 const MARK: i32 = 6;

@@ -1,4 +1,4 @@
-//! The picture: how many messages take longer than x, and what that costs beside it.
+//! The picture: how many messages take longer than x, and at what cost.
 
 use crate::Outcome;
 use crate::modes;
@@ -11,7 +11,7 @@ use std::error::Error;
 use std::time::Duration;
 use whitewater_sim::scenario::{Report, percentile};
 
-/// An SVG. Equal outcomes give equal bytes.
+/// Draws an SVG. Equal outcomes give equal bytes.
 pub(crate) fn draw(title: &str, outcomes: &[Outcome]) -> Result<String, String> {
     let mut svg = String::new();
     fill(&mut svg, title, outcomes).map_err(|error| format!("no picture: {error}"))?;
@@ -110,12 +110,12 @@ fn bars(area: &Area<'_>, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Latencies, ms, and the percent of the messages that take longer, undelivered ones included.
+/// Latencies, ms, and the percentage of messages that take longer, including undelivered ones.
 fn curve(report: &Report) -> Vec<(f64, f64)> {
     let mut all: Vec<_> = report.runs.iter().flat_map(|run| &run.latencies).copied().collect();
     all.sort_unstable();
     let sent = usize::try_from(report.sent).unwrap_or(usize::MAX).max(all.len());
-    // Those that did not arrive are later than all others, at no place on the axis.
+    // Undelivered messages count as later than all others, but have no place on the axis.
     let arrived = all.len() as f64 / sent.max(1) as f64;
     let at = |percent: f64| percentile(&all, (1.0 - percent / 100.0) / arrived);
     let levels =
@@ -139,7 +139,7 @@ fn ticks(least: f64, most: f64) -> Vec<f64> {
 }
 
 fn ms(time: Duration) -> f64 {
-    // A logarithm wants more than nothing.
+    // A logarithm needs a value above zero.
     time.max(Duration::from_micros(1)).as_secs_f64() * 1e3
 }
 
@@ -148,7 +148,7 @@ const SIZE: (u32, u32) = (1200, 560);
 const CURVES: u32 = 880;
 /// The lowest share shown.
 const LEAST_PERCENT: f64 = 0.1;
-/// Points of a curve.
+/// Points per curve.
 const STEPS: u32 = 240;
 
 #[cfg(test)]

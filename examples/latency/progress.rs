@@ -1,8 +1,8 @@
-//! A line on stderr that says how far it is; nothing when nobody watches.
+//! A progress line on stderr, if that is a terminal.
 
 use std::io::{IsTerminal, Write as _, stderr};
 
-/// A bar, in place.
+/// A progress bar that is redrawn in place.
 pub(crate) struct Bar {
     of: u64,
     watched: bool,
@@ -13,7 +13,7 @@ impl Bar {
         Self { of, watched: stderr().is_terminal() }
     }
 
-    /// `done` of the whole has been done; `doing` is next.
+    /// `done` of the whole is done; `doing` is next.
     pub(crate) fn show(&self, done: u64, doing: &str) {
         if self.watched {
             let full = usize::try_from(WIDTH * done.min(self.of) / self.of.max(1)).unwrap_or_default();

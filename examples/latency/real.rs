@@ -1,5 +1,5 @@
-//! Real time: both ends of each mode over UDP sockets, with a relay between them that loses. All
-//! modes run side by side. One clock for both ends, so that a latency is that of one way.
+//! Real time: both ends of each mode over UDP sockets, with a lossy relay between them. All modes run side by side.
+//! Both ends share one clock, so latencies are one-way.
 
 use crate::Outcome;
 use crate::args::Args;
@@ -14,7 +14,7 @@ use whitewater::kcp::{self, Conv, PeerEvent, PeerId, Stats};
 use whitewater::net::Error;
 use whitewater_sim::scenario::{Answer, Mode, Report, Run, Traffic, Workload};
 
-/// Every mode, all at the same time.
+/// Runs every mode at the same time.
 pub(crate) fn run(args: &Args) -> io::Result<Vec<Outcome>> {
     let (workload, link) = (args.workload, args.relay);
     let traffic = workload.traffic.at(workload.traffic.count);
@@ -46,7 +46,7 @@ fn one(workload: Workload, link: Link, mode: &Mode) -> io::Result<Report> {
     let ends = thread::scope(|scope| {
         let bob = scope.spawn(|| {
             let ended = Bob::new(listener).run(&clock);
-            clock.done.store(true, Relaxed); // also when it failed
+            clock.done.store(true, Relaxed); // also if it failed
             ended
         });
         let sent = clock.send(&mut socket);
@@ -67,7 +67,7 @@ fn one(workload: Workload, link: Link, mode: &Mode) -> io::Result<Report> {
     Ok(report)
 }
 
-/// What both ends know.
+/// What both ends share.
 struct Clock {
     start: Instant,
     workload: Workload,
@@ -84,13 +84,13 @@ impl Clock {
         index < traffic.count && traffic.at(index) <= self.start.elapsed()
     }
 
-    /// Until message `index`, or until it is time to look whether it is done.
+    /// The time until message `index`, or until it is time to check whether the run is done.
     fn wait(&self, traffic: Traffic, index: u32) -> Duration {
         let due = traffic.at(index).saturating_sub(self.start.elapsed());
         if index < traffic.count { due.min(LOOK) } else { LOOK }
     }
 
-    /// Alice: sends until bob is done; what bob sends is read and forgotten.
+    /// Alice: sends until bob is done. What bob sends is read and dropped.
     fn send(&self, socket: &mut kcp::Socket) -> io::Result<()> {
         let traffic = self.workload.traffic;
         let (mut sent, mut buf) = (0, vec![0; MESSAGE]);
@@ -106,7 +106,7 @@ impl Clock {
     }
 }
 
-/// The receiver, which may have traffic of its own.
+/// The receiver, which may also send traffic of its own.
 struct Bob {
     listener: kcp::Listener,
     peer: Option<PeerId>,
@@ -127,7 +127,7 @@ impl Bob {
             _ => Traffic { count: 0, ..clock.workload.traffic },
         };
         while !clock.is_done() && self.run.latencies.len() < wanted {
-            // Bare KCP has no address to send to before something has come.
+            // Bare KCP has no address to send to before something has arrived.
             let wait = if self.peer.is_some() { clock.wait(own, self.sent) } else { LOOK };
             self.listener.poll(Some(wait))?;
             while let Some(event) = self.listener.poll_event() {
@@ -142,7 +142,7 @@ impl Bob {
         Ok((self.run, stats.ok_or_else(|| io::Error::other("no datagram came"))?))
     }
 
-    /// Reads what has come and sends what is due.
+    /// Reads what has arrived and sends what is due.
     fn act(&mut self, clock: &Clock, own: Traffic) -> io::Result<()> {
         let Some(peer) = self.peer.and_then(|id| self.listener.peer(id)) else { return Ok(()) };
         let traffic = clock.workload.traffic;
@@ -165,7 +165,7 @@ impl Bob {
     }
 }
 
-/// Nothing where it would block.
+/// `None` instead of `WouldBlock`.
 fn blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -173,14 +173,14 @@ fn blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Message `index`: bytes that no other message has.
+/// Message `index`: its bytes differ from those of every other message.
 fn message(index: u32, size: usize) -> Vec<u8> {
     index.to_le_bytes().into_iter().cycle().take(size).collect()
 }
 
-/// How long the last messages are waited for.
+/// How long to wait for the last messages.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time between two looks whether the other end is done.
+/// How often to check whether the other end is done.
 const LOOK: Duration = Duration::from_millis(50);
 /// Room for the longest message.
 const MESSAGE: usize = 1 << 16;

@@ -5,7 +5,7 @@ use crate::args::Args;
 use crate::progress::Bar;
 use whitewater_sim::scenario::{Report, Scenario, ScenarioError};
 
-/// Every mode, one after the other.
+/// Runs every mode, one after the other.
 pub(crate) fn run(args: &Args) -> Result<Vec<Outcome>, ScenarioError> {
     let bar = Bar::new(args.seeds * args.modes.len() as u64);
     let mut outcomes = Vec::new();

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use std::time::Duration;
 
-/// Prints a row for each mode, and what did not arrive.
+/// Prints a row for each mode, and the number of undelivered messages.
 pub(crate) fn print(outcomes: &[Outcome]) {
     println!("mode          mean ms     p50     p95     p99     max         kB  x fast   resends");
     let fast = bytes_of_fast(outcomes);
@@ -23,7 +23,7 @@ pub(crate) fn print(outcomes: &[Outcome]) {
     }
 }
 
-/// Bytes that mode `fast` took, if it ran and sent any.
+/// Bytes sent in mode `fast`, if it ran and sent any.
 pub(crate) fn bytes_of_fast(outcomes: &[Outcome]) -> Option<f64> {
     let fast = outcomes.iter().find(|(name, _)| name == "fast");
     fast.map(|(_, report)| report.bytes() as f64).filter(|&bytes| bytes > 0.0)

@@ -1,25 +1,26 @@
-//! An event log, read back: docs/EVENTS.md.
+//! Reads an event log; see docs/EVENTS.md.
 
 use serde_json::Value;
 
-/// What a picture needs of a log. Times are in s since its first line, numbers of segments count from the first.
+/// The parts of a log that a picture needs. Times are in seconds since its first line; segment numbers count from the
+/// first.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    /// When, the first number, how many.
+    /// Time, first number, count.
     pub(crate) sends: Vec<(f64, f64, f64)>,
-    /// When, which, why: an index of [`CAUSES`].
+    /// Time, number, cause (an index of [`CAUSES`]).
     pub(crate) resends: Vec<(f64, f64, usize)>,
-    /// When, and the oldest number not acknowledged.
+    /// Time, oldest unacknowledged number.
     pub(crate) acks: Vec<(f64, f64)>,
-    /// When; a round trip, smoothed, and the timeout, ms.
+    /// Time; round trip, smoothed round trip and timeout, ms.
     pub(crate) rtts: Vec<(f64, [f64; 3])>,
-    /// When, and the congestion window.
+    /// Time, congestion window.
     pub(crate) cwnds: Vec<(f64, f64)>,
-    /// When; segments waiting, in flight, not read, and out of order.
+    /// Time; segments waiting, in flight, unread, and out of order.
     pub(crate) queues: Vec<(f64, [f64; 4])>,
-    /// Events that are missing.
+    /// Number of missing events.
     pub(crate) lost: u64,
-    /// The last line.
+    /// Time of the last line.
     pub(crate) end: f64,
 }
 
@@ -55,11 +56,11 @@ impl Trace {
         Ok(trace)
     }
 
-    /// `None`: a field is not there.
+    /// `None`: a field is missing.
     fn take(&mut self, at: f64, line: &Value, first: &mut Option<u32>) -> Option<()> {
         let number = |field: &str| line.get(field)?.as_f64();
         let ms = |field: &str| Some(number(field)? / 1e3);
-        // Numbers wrap: what counts is how far they are from the first.
+        // Numbers wrap: only their distance from the first counts.
         let mut segment = |field: &str| {
             let sn = u32::try_from(line.get(field)?.as_u64()?).ok()?;
             Some(f64::from(sn.wrapping_sub(*first.get_or_insert(sn)).cast_signed()))
@@ -73,7 +74,7 @@ impl Trace {
                 self.resends.push((at, segment("sn")?, cause));
             }
             "ack" => self.acks.push((at, segment("una")?)),
-            // That of a whole session has no sample.
+            // The line of a whole session has no sample.
             "rtt" if line.get("rtt").is_some() => {
                 self.rtts.push((at, [ms("rtt")?, ms("srtt")?, ms("rto")?]));
             }

@@ -1,4 +1,4 @@
-//! A server's word with the matchmaker, in a thread of its own: a game loop waits for nobody.
+//! A server's connection to the matchmaker, on its own thread, because a game loop must not wait.
 
 use crate::http;
 use std::net::SocketAddr;
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 const BEAT: Duration = Duration::from_millis(500);
 
-/// What the game loop says.
+/// Requests from the game loop.
 enum Request {
     Players(usize),
     /// A token for this player, for another server.
     Move(u64),
 }
 
-/// What it hears.
+/// News for the game loop.
 pub(crate) enum News {
     /// The matchmaker knows the server.
     Registered,
-    /// All players have to go.
+    /// All players must leave.
     Drain,
-    /// Where this player goes; `None`: there is no other server now.
+    /// Where to send this player. `None`: there is no other server now.
     Token { player: u64, token: Option<Vec<u8>> },
 }
 
@@ -40,7 +40,7 @@ impl Agent {
     }
 
     pub(crate) fn players(&self, count: usize) {
-        let _ = self.requests.send(Request::Players(count)); // fails when the thread is gone, and so are we
+        let _ = self.requests.send(Request::Players(count)); // fails if the thread is gone, and so are we
     }
 
     pub(crate) fn token(&self, player: u64) {
@@ -52,7 +52,7 @@ impl Agent {
     }
 }
 
-/// Until the game loop is gone. A matchmaker that does not answer is asked again: the players who are here do not need it.
+/// Runs until the game loop is gone. If the matchmaker does not answer, asks again: connected players do not need it.
 fn run(id: u64, address: SocketAddr, matchmaker: SocketAddr, to_do: &Receiver<Request>, tell: &Sender<News>) {
     let (mut players, mut next) = (0, Instant::now());
     let (mut is_registered, mut drains) = (false, false);

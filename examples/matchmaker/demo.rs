@@ -1,4 +1,4 @@
-//! All of it as processes of this program, on this machine.
+//! Runs everything as processes of this program on this machine.
 
 use crate::{Done, drain, keys};
 use std::error::Error;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 use whitewater::session::token::FleetKey;
 
-/// A demo that takes so long has failed.
+/// A demo that takes this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Succeeds when the player was served by both servers, and server 1 ended when it was empty.
+/// Succeeds if the player was served by both servers, and server 1 ended when it was empty.
 pub(crate) fn run() -> Done {
     let (tell, lines) = channel();
     let mut said = Said { lines, all: Vec::new(), until: Instant::now() + PATIENCE };
@@ -23,7 +23,7 @@ pub(crate) fn run() -> Done {
     let matchmaker = said.wait("listening on ")?;
     let at: SocketAddr = matchmaker.trim_start_matches("listening on ").parse()?;
     let server = |id: u64| {
-        let key = keys::hex(fleet.server_key(id, keys::KEY_ID).secret()); // all that a server gets
+        let key = keys::hex(fleet.server_key(id, keys::KEY_ID).secret()); // everything that a server gets
         let words = ["server", &id.to_string(), "127.0.0.1:0", &at.to_string()];
         Process::start(&words, Some(("SERVER_KEY", &key)), &tell)
     };
@@ -47,7 +47,7 @@ pub(crate) fn run() -> Done {
     Ok(())
 }
 
-/// What the processes have said, in the order in which it was read.
+/// The output of the processes, in the order in which it was read.
 struct Said {
     lines: Receiver<String>,
     all: Vec<String>,
@@ -55,7 +55,7 @@ struct Said {
 }
 
 impl Said {
-    /// Waits for a line that begins like this.
+    /// Waits for a line that starts like this.
     fn wait(&mut self, start: &str) -> Result<String, Box<dyn Error>> {
         loop {
             if let Some(line) = self.all.iter().find(|line| line.starts_with(start)) {
@@ -69,7 +69,7 @@ impl Said {
     }
 }
 
-/// A process of this program. It ends with its handle.
+/// A process of this program. Dropping the handle ends it.
 struct Process(Child);
 
 impl Process {

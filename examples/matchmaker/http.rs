@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 (RFC 9112) as this takes: POST, one request a connection, bodies with a length.
+//! The subset of HTTP/1.1 (RFC 9112) that is needed: POST, one request per connection, bodies with a length.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Most bytes of a head, and of a body.
 const HEAD_MAX: u64 = 4096;
 const BODY_MAX: u64 = 4096;
-/// How long either side may leave the other without a byte.
+/// How long either side may be silent.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Request {
 ///
 /// # Errors
 ///
-/// Nobody answers, or with another status than 200.
+/// There is no answer, or one with a status other than 200.
 pub(crate) fn post(to: SocketAddr, path: &str, body: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
     set_patience(&stream)?;
@@ -46,7 +46,7 @@ pub(crate) fn receive(stream: &TcpStream) -> io::Result<Request> {
     }
 }
 
-/// Answers it: 200, or 404 when there is nothing to be had.
+/// Answers it: 200, or 404 without a body.
 pub(crate) fn answer(mut stream: &TcpStream, body: Option<&[u8]>) -> io::Result<()> {
     let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
     let body = body.unwrap_or_default();
@@ -77,7 +77,7 @@ fn read(stream: impl Read) -> io::Result<(String, Vec<u8>)> {
     if body.len() as u64 == length { Ok((first, body)) } else { Err(malformed("cut off")) }
 }
 
-/// A line without its end.
+/// A line without its line break.
 fn line(reader: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     reader.read_line(&mut line)?;

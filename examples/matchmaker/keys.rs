@@ -1,4 +1,4 @@
-//! What all of them agree on, and how keys come in: by the environment, for others can see a command line.
+//! What all programs agree on, and how they get keys: from the environment, because others can see the command line.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,12 +6,12 @@ use std::{env, io};
 use whitewater::session::token::FleetKey;
 use whitewater::{Channel, SessionConfig};
 
-/// This game, in this version.
+/// This version of this game.
 pub(crate) const PROTOCOL_ID: u64 = 0x6d61_7463_0000_0001;
-/// The servers here are too short-lived to have a second key.
+/// These servers do not live long enough for a second key.
 pub(crate) const KEY_ID: u8 = 0;
 
-/// What players say, and what they are answered.
+/// What players say, and the answers.
 pub(crate) const TALK: Channel<String> = Channel::ordered(0);
 
 pub(crate) fn session_config() -> SessionConfig {

@@ -1,10 +1,11 @@
-//! A fleet: a matchmaker that makes connect tokens, servers that take them, and a player who is moved from one to another.
+//! A fleet: a matchmaker that makes connect tokens, servers that accept them, and a player who is moved from one server
+//! to another.
 //!
 //! ```text
 //!   cargo run --release --features crypto --example matchmaker demo
 //! ```
 //!
-//! runs all of it as processes on this machine. By hand, each of these is a process:
+//! runs everything as processes on this machine. By hand, each of these is a process:
 //!
 //! ```text
 //!   FLEET_KEY=<64 hex digits> matchmaker matchmaker 127.0.0.1:8080
@@ -14,8 +15,9 @@
 //!                             matchmaker drain 1 127.0.0.1:8080       server 1 sends its players away and ends
 //! ```
 //!
-//! The fleet key makes the tokens of every server, so no server has it; what a server has opens its own tokens only. HTTP in clear is
-//! for this machine: who reads a token's answer can come in by it. Between machines put TLS before it.
+//! The fleet key makes the tokens of every server, so no server has it. A server's key only opens its own tokens.
+//! Unencrypted HTTP is for this machine: whoever reads the answer with a token can use it to join. Between machines,
+//! put TLS in front.
 
 mod agent;
 mod demo;

@@ -1,4 +1,5 @@
-//! The matchmaker: which servers there are, and tokens for them. It alone has the fleet key, and nobody asks it during a match.
+//! The matchmaker: knows the servers, and makes tokens for them. Only it has the fleet key, and nobody asks it during a
+//! match.
 //!
 //! | POST | body | answer |
 //! |---|---|---|
@@ -7,7 +8,7 @@
 //! | `/move` | server, player's number; by the server | a token for another server |
 //! | `/drain` | server | nothing |
 //!
-//! Whoever reaches it can say that he is a server. He would be sent players, and could not read their tokens.
+//! Anybody who can reach it can claim to be a server. They would be sent players, but could not read their tokens.
 
 use crate::http::Request;
 use crate::keys::{KEY_ID, PROTOCOL_ID};
@@ -19,19 +20,19 @@ use std::time::{Duration, Instant};
 use whitewater::session::Suite;
 use whitewater::session::token::{FleetKey, Order};
 
-/// A server that says nothing for so long is gone.
+/// A server that is silent for this long is gone.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How long a player may take from the token to the server, s.
+/// How long a player may take from getting the token to joining the server, s.
 const LIFE: u64 = 45;
 
 struct Matchmaker {
     key: FleetKey,
     servers: BTreeMap<u64, Known>,
-    /// The number of a player is the place of his name. A real one has accounts.
+    /// The number of a player is the index of their name. A real matchmaker has accounts.
     players: Vec<String>,
 }
 
-/// A server as it was when it was heard last.
+/// A server as it last reported.
 struct Known {
     address: SocketAddr,
     players: usize,
@@ -44,7 +45,7 @@ pub(crate) fn run(listener: &TcpListener, key: FleetKey) -> Done {
     let mut matchmaker = Matchmaker { key, servers: BTreeMap::new(), players: Vec::new() };
     for stream in listener.incoming() {
         let stream = stream?;
-        // Whoever asks wrongly, or goes away, has no answer.
+        // Invalid requests and broken connections get no answer.
         if let Ok(request) = http::receive(&stream) {
             let _ = http::answer(&stream, matchmaker.answer(&request).as_deref());
         }
@@ -53,7 +54,7 @@ pub(crate) fn run(listener: &TcpListener, key: FleetKey) -> Done {
 }
 
 impl Matchmaker {
-    /// `None`: there is nothing to be had for this.
+    /// `None`: there is no answer to this.
     fn answer(&mut self, request: &Request) -> Option<Vec<u8>> {
         let body = str::from_utf8(&request.body).ok()?;
         let mut words = body.split(' ');
@@ -89,11 +90,11 @@ impl Matchmaker {
         place as u64 + 1
     }
 
-    /// A token for the server with the fewest players, but not for this one.
+    /// A token for the server with the fewest players, except this one.
     fn token(&mut self, client_id: u64, except: Option<u64>) -> Option<Vec<u8>> {
         let open = self.servers.iter_mut().filter(|(id, server)| !server.drains && Some(**id) != except);
         let (id, server) = open.min_by_key(|(_, server)| server.players)?;
-        server.players += 1; // until it says how many there really are
+        server.players += 1; // until the server reports the real number
         let now = keys::unix_now();
         let order = Order {
             protocol_id: PROTOCOL_ID,

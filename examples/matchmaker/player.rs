@@ -1,4 +1,4 @@
-//! A player: says something ten times a second, and goes where he is sent without a gap.
+//! A player: says something ten times a second, and moves to another server without a gap.
 
 use crate::keys::{self, TALK};
 use crate::{Done, http};
@@ -13,12 +13,12 @@ use whitewater::{Client, ClientConfig, Event};
 
 const FRAME: Duration = Duration::from_millis(10);
 const EACH: Duration = Duration::from_millis(100);
-/// What he says where he was sent, before he has seen enough.
+/// Number of lines that a player says at the second server.
 const ENOUGH: usize = 5;
-/// The code when he leaves.
+/// The code for leaving.
 const LEFT: u16 = 0;
 
-/// Plays until he was moved once, and was answered all that he has said.
+/// Plays until the server has moved the player once, and all that the player said was answered.
 pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Done {
     let mut talk =
         Talk { name, said: 0, said_here: 0, next: Instant::now(), answers: 0, server: String::new() };
@@ -38,14 +38,14 @@ pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Don
                 _ => {}
             }
         }
-        // He plays where he is until the other takes him, and leaves when what he has said there has arrived.
+        // They play on this server until the other one accepts them, and leave when everything said here has arrived.
         if let Some(mut other) = coming.take() {
             if pump(&mut other)?.contains(&Event::Connected) {
                 current.close(LEFT);
                 leaving = Some(mem::replace(&mut current, other));
                 (moves, talk.said_here) = (moves + 1, 0);
             } else {
-                coming = Some(other).filter(|other| other.state() != ClientState::Closed); // or stays where he is
+                coming = Some(other).filter(|other| other.state() != ClientState::Closed); // otherwise they stay
             }
         }
         if let Some(old) = &mut leaving {
@@ -72,14 +72,14 @@ fn pump(client: &mut Client) -> io::Result<Vec<Event>> {
     Ok(iter::from_fn(|| client.poll_event()).collect())
 }
 
-/// What he says and hears, wherever he is.
+/// What a player says and hears, on any server.
 struct Talk<'a> {
     name: &'a str,
     said: usize,
     said_here: usize,
     next: Instant,
     answers: usize,
-    /// Who has answered last.
+    /// The server that answered last.
     server: String,
 }
 

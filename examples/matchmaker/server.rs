@@ -1,4 +1,4 @@
-//! A server: echoes with its name, sends its players away when it has to, and ends when the last is gone.
+//! A server: echoes with its name, sends its players away when told to, and ends when the last is gone.
 
 use crate::Done;
 use crate::agent::{Agent, News};
@@ -9,17 +9,17 @@ use whitewater::session::token::ServerKey;
 use whitewater::{Event, Server, ServerConfig, SessionId};
 
 pub(crate) struct Config {
-    /// Of this process: one that is started again has another, or takes no token from before.
+    /// The number of this process. A restarted server needs another one, or it accepts no tokens made before.
     pub(crate) id: u64,
-    /// What the fleet key makes of `id`.
+    /// The key that the fleet key makes for `id`.
     pub(crate) key: [u8; 32],
     pub(crate) at: SocketAddr,
     pub(crate) matchmaker: SocketAddr,
 }
 
-/// After this long a player who has not gone, though he was told where to, is closed.
+/// How long to wait before closing a player who was redirected but has not left.
 const LINGER: Duration = Duration::from_secs(10);
-/// The code of that.
+/// The code for that.
 const DRAINED: u16 = 1;
 const TICK: Duration = Duration::from_millis(20);
 
@@ -69,7 +69,7 @@ pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
     }
 }
 
-/// The number by which the matchmaker knows him.
+/// The matchmaker's number of the player.
 fn player(server: &Server, id: SessionId) -> u64 {
     server.machine().pass(id).map_or(0, |pass| pass.client_id)
 }
@@ -77,7 +77,7 @@ fn player(server: &Server, id: SessionId) -> u64 {
 fn echo(server: &mut Server, id: SessionId, name: u64) {
     while let Some(text) = server.recv(id, TALK) {
         if server.send(id, TALK, &format!("{name} {text}")).is_err() {
-            server.close(id, DRAINED); // he sends and does not read
+            server.close(id, DRAINED); // it sends and does not read
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The pieces in threads of one process; `demo` has them as processes.
+//! The parts as threads of one process; `demo` runs them as processes.
 
 use crate::{drain, http, keys, matchmaker, player, server};
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +17,7 @@ fn start_matchmaker() -> SocketAddr {
     at
 }
 
-/// What it says comes out of the receiver.
+/// The receiver returns its output.
 fn start_server(id: u64, matchmaker: SocketAddr) -> Receiver<String> {
     let (tell, said) = channel();
     let key = *FleetKey::new(SECRET).server_key(id, keys::KEY_ID).secret();

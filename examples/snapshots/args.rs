@@ -18,7 +18,7 @@ pub(crate) struct Args {
     pub(crate) seconds: u64,
 }
 
-/// Reads the command line, or says in one line what is wrong with it.
+/// Parses the command line. An error is one line that says what is wrong.
 pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut words = words.into_iter();
     let (mut loss, mut delay, mut jitter, mut seconds, mut seed) = (None, None, None, None, None);

@@ -1,4 +1,4 @@
-//! The client: sends inputs 60 times a second, and puts snapshots together.
+//! The client: sends inputs 60 times a second, and reads snapshots.
 
 use crate::connection::Connection;
 use crate::delta::{self, AGE_MAX};
@@ -12,7 +12,7 @@ use whitewater::packet::{Seq16, SequenceBuffer};
 
 pub(crate) struct Client {
     pub(crate) connection: Connection,
-    /// The newest snapshots: bases of those to come. The server takes none that is older.
+    /// The newest snapshots, as bases of later ones. The server never uses an older base.
     snapshots: SequenceBuffer<Snapshot>,
     /// Snapshots that nobody has looked at yet.
     fresh: VecDeque<Seq16>,
@@ -20,7 +20,7 @@ pub(crate) struct Client {
     unacked: VecDeque<u8>,
     /// The number of the next input.
     next_input: u32,
-    /// The number of the input after the newest in a packet.
+    /// For each packet, the number after its newest input.
     carried: SequenceBuffer<u32>,
 }
 
@@ -36,8 +36,8 @@ impl Client {
         }
     }
 
-    /// Takes what has come: snapshots, and which inputs have arrived. A snapshot that cannot be read is not acknowledged, so the
-    /// server will not take it for a base.
+    /// Receives what has arrived: snapshots, and which inputs have arrived. An unreadable snapshot is not acknowledged,
+    /// so the server will not use it as a base.
     pub(crate) fn receive(&mut self, now: Time) -> io::Result<()> {
         let Self { connection, snapshots, fresh, .. } = self;
         connection.receive(now, |payload| match delta::read(payload, |base| snapshots.get(base)) {
@@ -49,7 +49,7 @@ impl Client {
             _ => false,
         })?;
         while let Some(packet) = self.connection.pop_acked() {
-            // A packet has all inputs up to its newest that had not arrived: now they have.
+            // A packet contains all inputs up to its newest that had not arrived: now they have.
             let Some(end) = self.carried.remove(packet) else { continue };
             let later = (self.next_input - end) as usize;
             self.unacked.drain(..self.unacked.len().saturating_sub(later));
@@ -57,23 +57,23 @@ impl Client {
         Ok(())
     }
 
-    /// The next snapshot that has come. A game draws the newest one, or between the newest two.
+    /// The next snapshot that has arrived. A game draws the newest one, or interpolates the newest two.
     pub(crate) fn pop_snapshot(&mut self) -> Option<(Seq16, &Snapshot)> {
         let number = self.fresh.pop_front()?;
         Some((number, self.snapshots.get(number)?))
     }
 
-    /// Sends the keys that are held in this tick, and those of earlier ones once more.
+    /// Sends the keys held in this tick, and those of earlier ticks again.
     pub(crate) fn tick(&mut self, now: Time, keys: u8) -> Result<(), Box<dyn Error>> {
         if self.unacked.len() == INPUTS_MAX {
-            self.unacked.pop_front(); // nobody wants to know any more
+            self.unacked.pop_front(); // too old to matter
         }
         self.unacked.push_back(keys);
         self.next_input += 1;
         self.send_inputs(now)
     }
 
-    /// Whether there are inputs that are not known to have arrived.
+    /// Whether some inputs are not known to have arrived.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.unacked.is_empty()
     }

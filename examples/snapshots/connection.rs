@@ -1,4 +1,4 @@
-//! One end of the exchange of packets: a socket and an endpoint. The server has one as well as the client.
+//! One end of the packet exchange: a socket and an endpoint. Both server and client have one.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -13,45 +13,45 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Speaks with `peer` only.
+    /// Only exchanges packets with `peer`.
     pub(crate) fn new(socket: UdpSocket, peer: SocketAddr) -> io::Result<Self> {
         socket.connect(peer)?;
         socket.set_nonblocking(true)?;
-        // Both ends have the same id: draw your own. Datagrams of other programs are refused.
+        // Both ends have the same id: choose your own. Datagrams of other programs are refused.
         let config = PacketConfig { protocol_id: 0x736e_6170, ..PacketConfig::default() };
         let endpoint = Endpoint::new(&config, DatagramQueue::new()).map_err(io::Error::other)?;
         Ok(Self { socket, endpoint, buf: [0; 2048] })
     }
 
-    /// Reads all that has come. A packet whose payload `take` refuses is not acknowledged.
+    /// Reads everything that has arrived. A packet whose payload `take` refuses is not acknowledged.
     pub(crate) fn receive(&mut self, now: Time, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
         loop {
             match self.socket.recv(&mut self.buf) {
-                // What is damaged, late or doubled changes nothing, and is counted in `PacketStats::rejected`.
+                // Damaged, late and duplicate datagrams change nothing and are counted in `PacketStats::rejected`.
                 Ok(len) => {
                     let _ = self.endpoint.receive_if(now, self.buf.get(..len).unwrap_or_default(), &mut take);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {} // the peer is not there yet, or any more
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {} // the peer is not there yet, or no longer
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Sends a packet and returns its number, by which [`pop_acked`](Self::pop_acked) tells that it has arrived.
+    /// Sends a packet and returns its number. [`pop_acked`](Self::pop_acked) returns the number when it has arrived.
     pub(crate) fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, PacketSendError> {
         let sequence = self.endpoint.send(now, payload)?;
         self.flush();
         Ok(sequence)
     }
 
-    /// Lets time pass: without anything to send, a keepalive tells the peer what has arrived.
+    /// Lets time pass. If nothing is sent, a keepalive acknowledges what has arrived.
     pub(crate) fn update(&mut self, now: Time) {
         self.endpoint.update(now);
         self.flush();
     }
 
-    /// Takes the number of a packet that has arrived at the peer.
+    /// Returns the number of a packet that has arrived at the peer.
     pub(crate) fn pop_acked(&mut self) -> Option<Seq16> {
         self.endpoint.pop_acked()
     }
@@ -62,7 +62,7 @@ impl Connection {
 
     fn flush(&mut self) {
         while let Some(datagram) = self.endpoint.output_mut().pop() {
-            let _ = self.socket.send(datagram); // what cannot be sent is lost
+            let _ = self.socket.send(datagram); // a datagram that cannot be sent is lost
         }
     }
 }

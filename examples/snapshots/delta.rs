@@ -1,17 +1,17 @@
-//! A snapshot as bits: in full, or as what has changed since one that the peer has.
+//! A snapshot as bits: in full, or as the changes since one that the peer has.
 //!
-//! What is read may come from anyone: a value out of its bounds is an error, and the packet is then not acknowledged.
+//! Input may come from anyone: a value out of range is an error, and the packet is not acknowledged.
 
 use crate::world::{Entity, HEALTH_MAX, POSITION_MAX, Snapshot};
 use whitewater::Message;
 use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::Seq16;
 
-/// What comes before the snapshot.
+/// The header before the snapshot.
 struct Head {
-    /// Which snapshot this is.
+    /// The number of this snapshot.
     number: u16,
-    /// How many before it the base is, the one that it is told by; `None`: all of it is told.
+    /// How many snapshots ago its base was. `None`: it is a full snapshot.
     age: Option<u16>,
 }
 
@@ -28,7 +28,7 @@ impl Message for Head {
     }
 }
 
-/// Snapshot `number` as bytes, by `base` if there is one that is not too old.
+/// Writes snapshot `number`, relative to `base` if there is one that is not too old.
 pub(crate) fn write(
     number: Seq16,
     snapshot: &Snapshot,
@@ -47,7 +47,7 @@ pub(crate) fn write(
     Ok(to.finish())
 }
 
-/// Reads a snapshot and its number; `find` has those that are known.
+/// Reads a snapshot and its number. `find` returns known snapshots.
 pub(crate) fn read<'a>(
     bytes: &[u8],
     find: impl FnOnce(Seq16) -> Option<&'a Snapshot>,
@@ -67,7 +67,7 @@ pub(crate) fn read<'a>(
     Ok((number, snapshot))
 }
 
-/// Bytes of a snapshot in full, with its head.
+/// Length of a full snapshot with its header, bytes.
 pub(crate) fn full_len(snapshot: &Snapshot) -> Result<usize, BitsError> {
     Ok(write(Seq16(0), snapshot, None)?.len())
 }
@@ -76,7 +76,7 @@ pub(crate) fn full_len(snapshot: &Snapshot) -> Result<usize, BitsError> {
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReadError {
     Bits(BitsError),
-    /// The base is not there, or not any more.
+    /// The base is missing, or no longer stored.
     NoBase,
 }
 
@@ -107,7 +107,7 @@ impl Message for Entity {
     }
 }
 
-/// A bit where nothing has changed.
+/// Writes a single bit if nothing has changed.
 fn write_change(entity: Entity, base: Entity, to: &mut BitWriter) -> Result<(), BitsError> {
     to.bool(entity != base)?;
     if entity == base {
@@ -120,7 +120,7 @@ fn write_change(entity: Entity, base: Entity, to: &mut BitWriter) -> Result<(), 
     to.option(changed(entity.health, base.health), |to, health| to.int(health, 0..=HEALTH_MAX))
 }
 
-/// Puts what has changed in the place of what was.
+/// Updates what has changed.
 fn read_change(entity: &mut Entity, from: &mut BitReader<'_>) -> Result<(), BitsError> {
     if from.bool()? {
         entity.x = read_move(entity.x, from)?;
@@ -131,7 +131,7 @@ fn read_change(entity: &mut Entity, from: &mut BitReader<'_>) -> Result<(), Bits
     Ok(())
 }
 
-/// How far it has moved if that is not far, else where it is: most things do not move far between two snapshots.
+/// Writes the distance if it is short, otherwise the position: most things move little between two snapshots.
 fn write_move(is: u16, was: u16, to: &mut BitWriter) -> Result<(), BitsError> {
     let by = i32::from(is) - i32::from(was);
     let is_near = (-NEAR..=NEAR).contains(&by);
@@ -144,11 +144,11 @@ fn read_move(was: u16, from: &mut BitReader<'_>) -> Result<u16, BitsError> {
         return from.int(0..=POSITION_MAX);
     }
     let is = u16::try_from(i32::from(was) + from.int(-NEAR..=NEAR)?);
-    // Beyond the edge only in what no honest peer has written.
+    // Out of range only if no honest peer wrote it.
     is.ok().filter(|is| *is <= POSITION_MAX).ok_or(BitsError::Bounds)
 }
 
-/// How many snapshots before it the base of a snapshot may be.
+/// How many snapshots ago the base of a snapshot may be.
 pub(crate) const AGE_MAX: u16 = 63;
 /// Steps that take few bits: 6 with the sign, as 1 + 6.
 const NEAR: i32 = 31;
@@ -169,7 +169,7 @@ mod tests {
         })
     }
 
-    /// Two worlds: in the second, some entities are as in the first, some have moved a bit, and some are anywhere.
+    /// Two worlds. In the second, some entities are unchanged, some have moved a bit, and some are anywhere.
     fn two_worlds() -> impl Strategy<Value = (Snapshot, Snapshot)> {
         let near = (-40..=40i16, -40..=40i16);
         let one = (entity(), entity(), near, 0..4u8).prop_map(|(base, other, (dx, dy), how)| {

@@ -1,12 +1,12 @@
-//! A player's inputs on their way: all that are not known to have arrived, in each packet.
+//! A player's inputs: each packet contains all that are not known to have arrived.
 
 use whitewater::Message;
 use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 
-/// Inputs with consecutive numbers: the keys held in one tick each.
+/// Consecutive inputs: the keys held in one tick each.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Inputs {
-    /// The number of the first one.
+    /// The number of the first.
     pub(crate) first: u32,
     pub(crate) keys: Vec<u8>,
 }
@@ -39,15 +39,15 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Each with its number, and whether it is the newest: the one that the packet was sent for.
+    /// Each input with its number, and whether it is the newest, for which the packet was sent.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u8, bool)> {
-        let numbers = self.first..=u32::MAX; // whatever a stranger says, they do not wrap
+        let numbers = self.first..=u32::MAX; // numbers from strangers must not wrap
         let count = self.keys.len();
         numbers.zip(&self.keys).zip(1..).map(move |((number, keys), place)| (number, *keys, place == count))
     }
 }
 
-/// Most inputs in a packet, and on their way: half a second of them.
+/// Most inputs in a packet and on their way: half a second.
 pub(crate) const INPUTS_MAX: usize = 32;
 
 #[cfg(test)]

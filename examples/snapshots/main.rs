@@ -1,18 +1,18 @@
-//! The state of a world 20 times a second one way and a player's inputs 60 times a second the other way, over one pair of UDP sockets
-//! and a network that loses packets.
+//! The state of a world 20 times a second in one direction, and a player's inputs 60 times a second in the other, over
+//! one pair of UDP sockets and a network that loses packets.
 //!
 //! ```text
 //! cargo run --release --example snapshots [-- --help]
 //! ```
 //!
-//! Nothing is sent again; what is lost is made up for by what is sent next:
+//! Nothing is resent. The next packets make up for lost ones:
 //!
-//! - A snapshot says only what has changed since the last one of which the server knows, by an acknowledgement, that the client has it.
-//!   When there is none, or it is too old, all of it is sent. So a lost snapshot costs nothing but itself.
-//! - A packet of inputs has all that are not known to have arrived. So a lost one is made up for by the next.
+//! - A snapshot contains only the changes since the last one that the client has acknowledged. If there is none, or it is too
+//!   old, the snapshot is sent in full. So a lost snapshot never affects later ones.
+//! - A packet of inputs contains all inputs that are not known to have arrived. So the next packet replaces a lost one.
 //!
-//! What you would take over is [`connection`], the rules in [`server`] and [`client`] and the way in which [`delta`] is written; in place of
-//! [`world`] goes your game. There is no encryption and no login.
+//! To reuse: [`connection`], the rules in [`server`] and [`client`], and the way in which [`delta`] is written. Replace
+//! [`world`] by your game. There is no encryption and no login.
 
 mod args;
 mod client;
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Both ends, in one loop as a game has it: what has come, what is due, and the rest of the frame.
+/// Both ends in one loop, as in a game: receive, do what is due, sleep until the next frame.
 fn run(Args { link, seconds }: Args) -> Result<(), Box<dyn Error>> {
     let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
     let (to_server, to_client, network) = (bind()?, bind()?, bind()?);
@@ -83,7 +83,7 @@ fn run(Args { link, seconds }: Args) -> Result<(), Box<dyn Error>> {
                 client.tick(now, keys(ticks))?;
                 server.tick(now)?;
             } else {
-                client.send_inputs(now)?; // the last ones may have got lost
+                client.send_inputs(now)?; // the last ones may have been lost
             }
             ticks += 1;
         }
@@ -95,7 +95,7 @@ fn run(Args { link, seconds }: Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The player goes round in a square, and stands still at times.
+/// The player walks in a square, and stands still at times.
 const fn keys(tick: u32) -> u8 {
     match tick / 30 % 5 {
         0 => RIGHT,
@@ -135,7 +135,7 @@ fn print(server: &Server, client: &Client, inputs: u32, arrived: u32) {
     }
 }
 
-/// A frame of 60 Hz.
+/// A frame at 60 Hz.
 const TICK: Duration = Duration::from_micros(16_667);
-/// Ticks for which the last inputs are waited for.
+/// Ticks to wait for the last inputs.
 const PATIENCE: u32 = 60;

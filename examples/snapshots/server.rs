@@ -1,4 +1,4 @@
-//! The server: steps the world 60 times a second, and sends a snapshot of it 20 times.
+//! The server: advances the world 60 times a second, and sends a snapshot of it 20 times.
 
 use crate::connection::Connection;
 use crate::delta::{self, AGE_MAX};
@@ -16,13 +16,13 @@ pub(crate) struct Server {
     ticks: u32,
     /// The number of the next snapshot.
     next: Seq16,
-    /// The newest snapshots: bases of those to come.
+    /// The newest snapshots, as bases of later ones.
     snapshots: SequenceBuffer<Snapshot>,
-    /// Which snapshot a packet has.
+    /// For each packet, its snapshot.
     carried: SequenceBuffer<Seq16>,
     /// The newest snapshot that the client is known to have.
     base: Option<Seq16>,
-    /// Inputs that are not played yet.
+    /// Inputs that were not applied yet.
     inputs: VecDeque<u8>,
     keys: u8,
     next_input: u32,
@@ -35,11 +35,11 @@ pub(crate) struct Server {
 pub(crate) struct SnapshotsSent {
     pub(crate) full: u32,
     pub(crate) deltas: u32,
-    /// Of the deltas.
+    /// Bytes of the deltas.
     pub(crate) delta_bytes: usize,
-    /// Of all.
+    /// Bytes of all snapshots.
     pub(crate) bytes: usize,
-    /// Of all, had they been full.
+    /// Bytes of all snapshots if they had been full.
     pub(crate) full_bytes: usize,
 }
 
@@ -61,9 +61,9 @@ impl SnapshotsSent {
 pub(crate) struct InputsArrived {
     /// In the packet that was sent for them.
     pub(crate) at_once: u32,
-    /// In a later one, since that got lost or overtaken.
+    /// In a later packet, because that one was lost or overtaken.
     pub(crate) by_redundancy: u32,
-    /// Too old by the time a packet got through.
+    /// Too old by the time a packet arrived.
     pub(crate) lost: u32,
 }
 
@@ -85,18 +85,18 @@ impl Server {
         }
     }
 
-    /// What the world was when snapshot `number` was sent.
+    /// The world as it was when snapshot `number` was sent.
     pub(crate) fn snapshot(&self, number: Seq16) -> Option<&Snapshot> {
         self.snapshots.get(number)
     }
 
-    /// Takes what has come: inputs, and which snapshots have arrived.
+    /// Receives what has arrived: inputs, and which snapshots have arrived.
     pub(crate) fn receive(&mut self, now: Time) -> io::Result<()> {
         let Self { connection, inputs, next_input, arrived, .. } = self;
         connection.receive(now, |payload| {
             let Ok(packet) = Inputs::read(payload) else { return false };
             for (number, keys, is_newest) in packet.iter() {
-                let Some(skipped) = number.checked_sub(*next_input) else { continue }; // it came before
+                let Some(skipped) = number.checked_sub(*next_input) else { continue }; // it was received before
                 arrived.lost += skipped;
                 arrived.at_once += u32::from(is_newest);
                 arrived.by_redundancy += u32::from(!is_newest);
@@ -104,7 +104,7 @@ impl Server {
                 inputs.push_back(keys);
             }
             let late = inputs.len().saturating_sub(INPUTS_MAX);
-            inputs.drain(..late); // rather skip some than be behind for good
+            inputs.drain(..late); // rather skip some than stay behind for good
             true
         })?;
         while let Some(packet) = self.connection.pop_acked() {
@@ -116,7 +116,7 @@ impl Server {
         Ok(())
     }
 
-    /// One tick of the world, and each third time a snapshot of it.
+    /// Advances the world by a tick, and sends a snapshot every third time.
     pub(crate) fn tick(&mut self, now: Time) -> Result<(), Box<dyn Error>> {
         self.keys = self.inputs.pop_front().unwrap_or(self.keys);
         self.world.step(self.keys);
@@ -130,7 +130,7 @@ impl Server {
     fn send_snapshot(&mut self, now: Time) -> Result<(), Box<dyn Error>> {
         let number = self.next;
         self.next = number.add(1);
-        // This lets go of the oldest one. A base that is gone is none any more, also when its number comes round.
+        // This drops the oldest snapshot. A dropped base can no longer be used, even when its number is reused.
         self.snapshots.insert(number, self.world.snapshot().clone());
         self.base = self.base.filter(|base| self.snapshots.get(*base).is_some());
         let base = self.base.and_then(|base| Some((base, self.snapshots.get(base)?)));

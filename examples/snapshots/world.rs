@@ -1,10 +1,10 @@
-//! A small world that moves, the same for the same seed and inputs.
+//! A small world with moving entities. The same seed and inputs give the same world.
 
 use rand::RngExt;
 use whitewater_sim::SimRng;
 
-/// What a client gets to see of the world. All of it is already rounded to what is sent: so both ends have exactly the same, and what
-/// has not changed is equal.
+/// What a client sees of the world. Everything is already rounded to what is sent, so both ends have exactly the same,
+/// and unchanged values are equal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Snapshot {
     pub(crate) entities: [Entity; ENTITIES],
@@ -25,7 +25,7 @@ pub(crate) struct Entity {
 #[derive(Debug)]
 pub(crate) struct World {
     snapshot: Snapshot,
-    /// Steps a tick, x and y.
+    /// Steps per tick, x and y.
     velocities: [(i16, i16); ENTITIES],
     rng: SimRng,
 }
@@ -47,7 +47,7 @@ impl World {
         &self.snapshot
     }
 
-    /// Goes on by one tick, with the keys that the player holds.
+    /// Advances by one tick, with the keys that the player holds.
     pub(crate) fn step(&mut self, keys: u8) {
         let Self { snapshot, velocities, rng } = self;
         let pull = |less, more| 3 * (i16::from(keys & more != 0) - i16::from(keys & less != 0));
@@ -55,7 +55,7 @@ impl World {
             if index == 0 {
                 *velocity = (pull(LEFT, RIGHT), pull(UP, DOWN));
             } else if below(rng, 60) == 0 {
-                // A second on average until it turns, or stands still: what most of them do.
+                // An entity turns or stops about once a second; most of them stand still.
                 let is_walking = below(rng, 3) == 0;
                 let mut speed = || if is_walking { i16::try_from(below(rng, 9)).unwrap_or(0) - 4 } else { 0 };
                 *velocity = (speed(), speed());
@@ -75,7 +75,7 @@ fn below(rng: &mut SimRng, count: u16) -> u16 {
     (rng.random::<f64>() * f64::from(count)) as u16
 }
 
-/// The keys of an input, a bit each.
+/// The keys of an input, one bit each.
 pub(crate) const LEFT: u8 = 1;
 pub(crate) const RIGHT: u8 = 2;
 pub(crate) const UP: u8 = 4;

@@ -1,4 +1,4 @@
-//! Both ends, a service and a user of it in one program.
+//! Both ends, a service and its user in one program.
 
 use crate::rates::Rates;
 use crate::{Done, Key, SUITE, entry, exit};
@@ -16,7 +16,7 @@ const KEY: Key = match SUITE {
     _ => Some([7; 32]), // both ends are here
 };
 
-/// Sends so many MiB through the tunnel to a service that sends them back.
+/// Sends this many MiB through the tunnel to a service that echoes them.
 pub(crate) async fn run(mib: usize, rates: Arc<Rates>) -> Done {
     let service = TcpListener::bind(ANY).await?;
     let service_at = service.local_addr()?;

@@ -1,4 +1,4 @@
-//! The end at the user: TCP in, sessions out.
+//! The user's end: TCP in, sessions out.
 
 use crate::rates::{Rates, join};
 use crate::{BYTES, Done, Key, config};
@@ -23,7 +23,7 @@ pub(crate) async fn run(listen: SocketAddr, exit: SocketAddr, key: Key, rates: A
     Ok(())
 }
 
-/// Serves until the socket fails. Dropped, it ends what goes through it.
+/// Serves until the socket fails. Dropping it ends everything that goes through it.
 pub(crate) async fn serve(
     listener: &TcpListener,
     exit: SocketAddr,
@@ -51,12 +51,13 @@ async fn through(tcp: TcpStream, exit: SocketAddr, key: Key, rates: &Rates) -> i
     if done.is_err() {
         session.close(1);
     }
-    // The exit closes it when it knows that its end has arrived here, which a close from here could keep it from hearing.
+    // The exit closes the session when it knows that its last data has arrived here. Closing from here could keep it
+    // from learning that.
     if timeout(PATIENCE, session.closed()).await.is_err() {
         session.close(0);
     }
     done
 }
 
-/// How long the exit may take to say that it is over.
+/// How long the exit may take to close.
 const PATIENCE: Duration = Duration::from_secs(10);

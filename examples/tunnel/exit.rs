@@ -1,4 +1,4 @@
-//! The end at the service: sessions in, TCP out.
+//! The service's end: sessions in, TCP out.
 
 use crate::rates::{Rates, join};
 use crate::{BYTES, Done, Key, config};

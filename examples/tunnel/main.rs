@@ -1,5 +1,6 @@
-//! TCP over whitewater: what connects to the entry goes through a session to the exit, and from there by TCP to a service. Each TCP
-//! connection has a session of its own, on one socket at the exit, and a stream in it. Each direction ends by itself.
+//! TCP over whitewater: a TCP connection to the entry goes through a session to the exit, and from there by TCP to a
+//! service. Each TCP connection has a session of its own, with one stream, on one socket at the exit. Each direction
+//! ends by itself.
 //!
 //! ```text
 //! cargo run --release --features tokio,crypto --example tunnel -- exit 0.0.0.0:4000 127.0.0.1:22 KEY
@@ -7,8 +8,8 @@
 //! cargo run --release --features tokio --example tunnel -- demo [MIB]
 //! ```
 //!
-//! The key is 64 hex digits that both ends know; without the feature `crypto` there is none, and nothing is encrypted. Ctrl-c ends it; the exit
-//! waits until what was sent has arrived.
+//! The key is 64 hex digits that both ends know. Without the feature `crypto` there is no key, and nothing is
+//! encrypted. Ctrl-c ends the program; the exit waits until everything sent has arrived.
 
 mod demo;
 mod entry;
@@ -27,10 +28,10 @@ use whitewater::kcp::Config;
 use whitewater::session::Suite;
 use whitewater::{Channel, ChannelConfig, SessionConfig};
 
-/// What this program needs of the world.
+/// The result of a task in this program.
 type Done = Result<(), Box<dyn Error>>;
 
-/// What both ends know, if there is encryption.
+/// The key that both ends know, if there is encryption.
 type Key = Option<[u8; 32]>;
 
 /// The one channel.
@@ -65,7 +66,7 @@ async fn address(name: &str) -> io::Result<SocketAddr> {
     lookup_host(name).await?.next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
-/// The key in 64 hex digits; without encryption there is none.
+/// Parses a key of 64 hex digits. Without encryption there is none.
 fn key(digits: &[&str]) -> Result<Key, Box<dyn Error>> {
     match *digits {
         [] if SUITE == Suite::Checked => Ok(None),
@@ -81,7 +82,7 @@ fn key(digits: &[&str]) -> Result<Key, Box<dyn Error>> {
     }
 }
 
-/// Windows for 100 Mbit/s over 100 ms, and not more in the queue than that.
+/// Windows for 100 Mbit/s over 100 ms, and a send queue of the same size.
 fn config() -> SessionConfig {
     let kcp = Config { snd_wnd: 1024, rcv_wnd: 1024, snd_queue: 1024, ..Config::default() };
     let channels = vec![ChannelConfig { kcp, ..BYTES.config() }];

@@ -1,4 +1,4 @@
-//! What goes through, once a second.
+//! Prints the throughput once a second.
 
 use std::io;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Bytes that went towards the service, and back.
+/// Bytes that went to the service, and back.
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
     there: AtomicU64,
     back: AtomicU64,
 }
 
-/// Copies both ways until both have ended, and counts. What `copy_bidirectional` does, which counts only at its end.
+/// Copies in both directions until both have ended, and counts. `copy_bidirectional` would only count at its end.
 pub(crate) async fn join(
     near: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     far: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
@@ -39,7 +39,7 @@ async fn copy(
     }
 }
 
-/// Prints the rates of each second in which there were any.
+/// Prints the rates of each second with any traffic.
 pub(crate) async fn print(rates: Arc<Rates>) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1));
     let mut before = (0, 0);
