@@ -19,8 +19,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
 //! // Without encryption, as on a local network.
-//! let channels = vec![BYTES.into()];
-//! let config = SessionConfig { channels, ..SessionConfig::default() }; // the same at both ends
+//! let config = SessionConfig::new(1, [BYTES.into()]); // the same at both ends
 //! let server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(config.clone()))?;
 //! let address = server.local_addr();
 //! tokio::spawn(async move {

@@ -2,7 +2,7 @@
 //!
 //! A driver is a [machine](crate::machine) on a UDP socket with a clock: [`Driver`]. A *pump* reads the datagrams that wait, feeds them in,
 //! updates, sends what came out, and says when it wants to be called again. What is below never sees the socket. The drivers of sessions are
-//! [`Server`](crate::Server) and [`Client`](crate::Client), those of bare KCP [`kcp::Listener`](crate::kcp::Listener) and
+//! [`Server`] and [`Client`], those of bare KCP [`kcp::Listener`](crate::kcp::Listener) and
 //! [`kcp::Socket`](crate::kcp::Socket); [`thread`](crate::thread) and [`tokio`](crate::tokio) have their own loops.
 //!
 //! # Many players
@@ -24,7 +24,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`thread::Server`](crate::thread::Server) has the loop. Under tokio it is `bind_shards` of its `Server`. Many players behind one address, as in a test, also need larger
+//! [Threads](crate::thread) have the loop. Under tokio it is `bind_shards` of its `Server`. Many players behind one address, as in a test, also need larger
 //! [`sessions_per_address`](crate::ServerConfig::sessions_per_address), `half_open_per_address`, `accepts_per_second` and `accept_burst`.
 //! What shards share, and what not, is in docs/BEHAVIOUR.md.
 //!
