@@ -31,7 +31,7 @@ const UNORDERED: Channel = Channel::unordered(1);
 /// More urgent than long messages, and less.
 const QUICK: [Channel; 2] = [Channel::ordered(0), Channel::ordered(2)];
 /// Nothing that both ends hold beside what they keep for messages.
-const REST: usize = 16 << 10;
+const REST: usize = 32 << 10;
 
 /// Channel 1 by each way that long messages have.
 fn ways() -> [ChannelConfig; 3] {

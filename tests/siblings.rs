@@ -1,6 +1,8 @@
 //! What can be called on a server, a client or a session has one name, whether it is driven by calls, on a thread, by tokio or without
 //! I/O. A verb that one of them has the others have too, or it is listed here with the reason.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -278,7 +278,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
 pub(super) fn within(config: &SessionConfig, may_fragment: bool) -> SessionConfig {
     let mut config = config.clone();
     if config.path_mtu.is_some() && may_fragment {
-        log::warn!("the socket cannot forbid fragments: datagrams stay at {} bytes", config.max_datagram);
+        log::debug!("the socket cannot forbid fragments: datagrams stay at {} bytes", config.max_datagram);
         config.path_mtu = None;
     }
     config

@@ -75,8 +75,8 @@
 //! does not slow down for them must not say so (RFC 3168, 5). Marked datagrams leave joined, or in calls of their own.
 //!
 //! **Fragments.** Datagrams of sessions go with "don't fragment" set where `batch` is: one that is too long for an
-//! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions send at most 1200 bytes, which every
-//! usual path takes, unless `path_mtu` is set: then longer ones are looked for, but only on such a socket. Those of [`kcp::Socket`](crate::kcp::Socket) and
+//! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions begin with at most 1200 bytes, which every
+//! usual path carries, and look for longer ones up to `path_mtu`, but only on such a socket. Those of [`kcp::Socket`](crate::kcp::Socket) and
 //! [`kcp::Listener`](crate::kcp::Listener), whose usual mtu is 1400, may be cut on the way as ever; on systems other than Linux, and on IPv6, they use std's calls
 //! for that reason.
 //!

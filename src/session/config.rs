@@ -15,8 +15,8 @@ settings! {
     /// ```
     /// use whitewater::SessionConfig;
     ///
-    /// // Longer datagrams where the path carries them, if the other end looks for them as well.
-    /// let config = SessionConfig { path_mtu: Some(1472), ..SessionConfig::default() };
+    /// // Datagrams for the slowest of tunnels.
+    /// let config = SessionConfig { max_datagram: 576, ..SessionConfig::default() };
     /// assert!(config.check().is_ok());
     /// // An error says what is wrong: here, that the windows of KCP need more memory for datagrams of 9000 bytes.
     /// let config = SessionConfig { path_mtu: Some(9000), ..SessionConfig::default() };
@@ -30,11 +30,11 @@ settings! {
         /// Largest datagram sent and accepted, bytes of UDP payload: 576 to 1200. The smaller value of both ends
         /// applies.
         pub max_datagram: u16 = 1200, DATAGRAM_MIN.into()..=DATAGRAM_MAX.into();
-        /// Probe for a larger path MTU, up to this many bytes of UDP payload: 1200 to 9000. 1472 suits most IPv4 paths,
-        /// and 1452 most IPv6 paths. The result applies to what KCP carries. Unreliable datagrams and packets of
-        /// messages keep to `max_datagram`, which must be 1200 then. The smaller limit of both ends applies. `None`: no
-        /// probing.
-        pub path_mtu: Option<u16> = None, DATAGRAM_MAX.into()..=9000;
+        /// Probe for longer datagrams, up to this many bytes of UDP payload, once one is full: 1200 to 9000. Most IPv4
+        /// paths carry 1472, and most IPv6 paths 1452. The result applies to what KCP carries. Unreliable datagrams and
+        /// packets of messages keep to `max_datagram`; with one below 1200, nothing is probed. The smaller limit of
+        /// both ends applies. `None`: no probing.
+        pub path_mtu: Option<u16> = Some(1472), DATAGRAM_MAX.into()..=9000;
         /// Mark datagrams as ECN-capable, and react when a queue on the path marks them because it is filling. Used if
         /// the peer does it as well and the path preserves the marks. A mark counts like a loss, but nothing is resent.
         /// Needs something that can slow down: `pacing`, or congestion control of the channels. Off by default.
@@ -104,9 +104,6 @@ impl SessionConfig {
     /// The first field out of range, with its value and its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
-        if self.path_mtu.is_some() {
-            in_range("max_datagram", self.max_datagram, DATAGRAM_MAX..=DATAGRAM_MAX)?;
-        }
         for (number, channel) in (0..).zip(&self.channels) {
             channel.check()?;
             unless(
@@ -145,7 +142,8 @@ impl SessionConfig {
     }
 
     pub(super) fn datagram_taken(&self) -> u16 {
-        self.max_datagram.max(self.path_mtu.unwrap_or_default())
+        let looks = self.max_datagram == DATAGRAM_MAX;
+        self.max_datagram.max(self.path_mtu.filter(|_| looks).unwrap_or_default())
     }
 
     /// The features that this end announces in the handshake.

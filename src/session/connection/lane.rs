@@ -95,9 +95,14 @@ impl Lane {
         }
     }
 
+    /// Whether half of its queue is empty.
+    pub(super) fn has_half_room(&self) -> bool {
+        self.waiting() == 0 && self.kcp.waiting() <= self.kcp.config().snd_queue / 2
+    }
+
     pub(super) fn became_writable(&mut self) -> bool {
-        let has_room =
-            self.was_full && self.waiting() == 0 && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
+        // Whoever waits for memory is told when there is some.
+        let has_room = self.was_full && self.wait.is_none() && self.has_half_room();
         let is_delivered = self.is_asked && self.is_idle();
         self.was_full &= !has_room;
         self.is_asked &= !is_delivered;

@@ -15,16 +15,16 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct PathMtu {
     pub(super) current: u16,
-    /// `None`: nothing is looked for.
+    /// What every path carries.
+    base: u16,
+    /// What both ends take.
+    most: u16,
+    /// `None`: nothing was full yet, or nothing longer is taken.
     pub(super) search: Option<Box<Search>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// What every path carries.
-    base: u16,
-    /// What both ends take.
-    most: u16,
     /// The shortest that does not arrive, as far as is known.
     too_long: u16,
     /// What is tried first.
@@ -72,18 +72,23 @@ pub(super) struct ProbeCounts {
 
 impl PathMtu {
     /// Begins with datagrams of `base` bytes, and looks for longer ones up to `most`.
-    pub(super) fn new(base: u16, most: u16) -> Self {
-        Self { current: base, search: (most > base).then(|| Box::new(Search::new(base, most))) }
+    pub(super) const fn new(base: u16, most: u16) -> Self {
+        Self { current: base, base, most, search: None }
     }
 
     /// The longest that every path carries, for what cannot be cut up.
-    pub(super) fn least(&self) -> u16 {
-        self.search.as_ref().map_or(self.current, |search| search.base)
+    pub(super) const fn least(&self) -> u16 {
+        self.base
     }
 
     /// Whether a datagram is longer than every path carries.
     pub(super) fn is_long(&self, len: usize) -> bool {
-        self.search.as_ref().is_some_and(|search| len > usize::from(search.base))
+        len > usize::from(self.base)
+    }
+
+    /// Whether a datagram with data has to be [noted](Self::on_sent): a longer one would be of use, or it is long itself.
+    pub(super) fn heeds(&self, len: usize, has_more: bool) -> bool {
+        self.most > self.base && (has_more || len + NEARLY >= usize::from(self.current) || self.is_long(len))
     }
 
     pub(super) fn counts(&self) -> ProbeCounts {
@@ -96,12 +101,13 @@ impl PathMtu {
         u32::try_from(self.search.as_deref().map_or(0, missing)).unwrap_or(u32::MAX)
     }
 
-    /// Notes a datagram with data. `has_more`: there is more than it has room for. `patience` is the time that an acknowledgement may
-    /// take.
+    /// Notes a datagram with data that it [heeds](Self::heeds). `has_more`: there is more than it has room for. `patience` is the time that
+    /// an acknowledgement may take.
     pub(super) fn on_sent(&mut self, now: Time, pn: Seq16, len: usize, has_more: bool, patience: Duration) {
-        let Some(search) = &mut self.search else { return };
+        let is_long = self.is_long(len);
+        let search = self.search.get_or_insert_with(|| Box::new(Search::new(self.most)));
         search.is_wanted |= has_more || len + NEARLY >= usize::from(self.current);
-        if len > usize::from(search.base) {
+        if is_long {
             let unheard =
                 search.unheard.get_or_insert(Unheard { sent: 0, newest: pn, rounds: 0, since: now });
             (unheard.newest, unheard.sent) = (pn, unheard.sent.saturating_add(1));
@@ -112,7 +118,7 @@ impl PathMtu {
     }
 
     pub(super) fn on_arrived(&mut self, now: Time, sequence: Seq16, len: u32) {
-        let Some(search) = self.search.as_mut().filter(|search| len > search.base.into()) else { return };
+        let Some(search) = self.search.as_mut().filter(|_| len > self.base.into()) else { return };
         search.unheard = search.unheard.and_then(|unheard| {
             let later = u32::try_from(unheard.newest.distance(sequence)).unwrap_or(0);
             (later > 0).then(|| Unheard { sent: unheard.sent.min(later), rounds: 0, since: now, ..unheard })
@@ -121,13 +127,13 @@ impl PathMtu {
 
     /// Goes back to what every path carries if long datagrams do not arrive any more; returns whether it does.
     pub(super) fn shrink_if_lost(&mut self, now: Time, patience: Duration) -> bool {
-        let Some(search) = self.search.as_mut().filter(|search| self.current > search.base) else {
+        let Some(search) = self.search.as_mut().filter(|_| self.current > self.base) else {
             return false;
         };
         let falls = search.unheard.is_some_and(|unheard| unheard.is_too_much(now, patience));
         if falls {
             search.fall(now, self.current);
-            self.current = search.base;
+            self.current = self.base;
         }
         falls
     }
@@ -142,7 +148,7 @@ impl PathMtu {
                 search.tries.waits = Some((left, now + patience));
                 return None;
             }
-            Some(_) => search.give_up(now, current),
+            Some(_) => search.give_up(now, current, self.most),
             None => {}
         }
         if !search.is_wanted || search.not_before > now {
@@ -177,16 +183,16 @@ impl PathMtu {
         search.tries = Tries::default();
         search.first = None;
         self.current = size;
-        search.rest_if_done(now, size);
+        search.rest_if_done(now, size, self.most);
         true
     }
 
     /// The peer is reached by another path: begins anew.
     pub(super) fn path_changed(&mut self) {
         if let Some(search) = &mut self.search {
-            let Search { base, most, is_wanted, counts, .. } = **search;
-            **search = Search { is_wanted, counts, ..Search::new(base, most) };
-            self.current = base;
+            let Search { is_wanted, counts, .. } = **search;
+            **search = Search { is_wanted, counts, ..Search::new(self.most) };
+            self.current = self.base;
         }
     }
 
@@ -236,24 +242,22 @@ impl Connection {
 }
 
 impl Search {
-    fn new(base: u16, most: u16) -> Self {
+    fn new(most: u16) -> Self {
         Self {
-            base,
-            most,
             too_long: most + 1,
             first: Some(most), // mostly that is it
             ..Self::default()
         }
     }
 
-    fn give_up(&mut self, now: Time, current: u16) {
+    fn give_up(&mut self, now: Time, current: u16, most: u16) {
         self.counts.lost += 1;
         self.tries.waits = None;
         if self.tries.stamps.iter().all(Option::is_some) {
             self.too_long = self.too_long.min(self.tries.size);
             self.first = self.first.filter(|first| *first < self.too_long);
             self.tries = Tries::default();
-            self.rest_if_done(now, current);
+            self.rest_if_done(now, current, most);
         }
     }
 
@@ -272,10 +276,10 @@ impl Search {
     }
 
     /// When the longest is found it is looked for again only after a while.
-    fn rest_if_done(&mut self, now: Time, current: u16) {
+    fn rest_if_done(&mut self, now: Time, current: u16, most: u16) {
         if self.next_size(current).is_none() {
             self.not_before = now + RAISE_AFTER;
-            (self.too_long, self.first) = (self.most + 1, Some(self.most));
+            (self.too_long, self.first) = (most + 1, Some(most));
         }
     }
 

@@ -274,6 +274,7 @@ impl Connection {
         let sent = self.lanes.send_large(channel, bytes);
         if sent.is_err_and(|error| error.is_full()) {
             self.lanes.await_room(channel);
+            self.wait_for_room(channel, bytes.len());
         }
         sent?;
         self.budget.spend(bytes.len() + SEGMENT);

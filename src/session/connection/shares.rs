@@ -60,16 +60,19 @@ impl Lanes {
             };
             let (held, max) = self.send_share(channel);
             let is_stream = self.is_stream(channel);
-            let Some(Lane { wait: slot, .. }) = self.lanes.get_mut(index) else { continue };
+            let Some(lane) = self.lanes.get_mut(index) else { continue };
+            let has_place = !lane.was_full || lane.has_half_room();
+            let Lane { wait: slot, was_full, .. } = lane;
             let Some(wait) = slot else { continue };
             if wait.is_told && wait.at <= now {
                 *slot = None;
             } else if !wait.is_told
+                && has_place
                 && held <= max / 2
                 && held + wait.room(is_stream) <= max
                 && memory > wait.need.into()
             {
-                (wait.at, wait.is_told, any) = (now + KEPT, true, true);
+                (wait.at, wait.is_told, *was_full, any) = (now + KEPT, true, false, true);
             }
         }
         any

@@ -375,9 +375,11 @@ impl Connection {
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // A session of channels by KCP alone, which have acknowledgements of their own, remembers nothing.
-        if written.is_data && self.mtu.search.is_some() {
+        if written.is_data {
             let has_more = self.lanes.next_frame().is_some();
-            self.mtu.on_sent(now, low(pn), len, has_more, self.patience());
+            if self.mtu.heeds(len, has_more) {
+                self.mtu.on_sent(now, low(pn), len, has_more, self.patience());
+            }
         }
         let is_long = written.is_data && self.mtu.is_long(len);
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
