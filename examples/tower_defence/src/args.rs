@@ -21,13 +21,13 @@ pub(crate) enum Command {
         bots: u8,
         seed: u64,
     },
-    /// A player at another's server.
+    /// A player on somebody else's server.
     Join {
         at: SocketAddr,
         secret: Secret,
         player: Player,
     },
-    /// No screen.
+    /// Without a screen.
     Headless {
         settings: Settings,
         plot: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) enum Command {
     },
     /// Makes a key.
     Token(PathBuf),
-    /// One side of a comparison over real sockets; with `bots` the clients'.
+    /// One side of a comparison over real sockets; with `bots`, the clients' side.
     Wired {
         at: SocketAddr,
         transport: Transport,
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Who plays, and over what if it is at home.
+/// The player, and for a local game the network.
 #[derive(Debug)]
 pub(crate) struct Player {
     pub(crate) name: String,
@@ -53,18 +53,18 @@ pub(crate) struct Player {
     pub(crate) bots: u8,
     pub(crate) link: LinkSpec,
     pub(crate) seed: u64,
-    /// Somebody else is at the keys.
+    /// Whether a bot plays.
     pub(crate) is_bot: bool,
 }
 
-/// Where the key is from.
+/// Where the key comes from.
 #[derive(Debug)]
 pub(crate) enum Secret {
     File(PathBuf),
     Phrase(String),
 }
 
-/// Every argument there is; each command takes some of them.
+/// All arguments; each command accepts some of them.
 #[derive(Default)]
 struct Words {
     bots: Option<u8>,
@@ -81,7 +81,7 @@ struct Words {
     plain: Vec<String>,
 }
 
-/// Reads the command line, or says in one line what is wrong with it.
+/// Parses the command line. An error is one line that says what is wrong.
 pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut words = words.into_iter();
     let mut read = Words::default();

@@ -70,7 +70,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A server, and a line each five seconds.
+/// Runs a server, and prints a line every five seconds.
 fn serve(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> Result<(), Box<dyn Error>> {
     let mut hosting = Hosting::bind(at, key, bots, seed)?;
     println!("listening on {}", hosting.local_addr()?);

@@ -1,8 +1,8 @@
-//! What was in which datagram: so that a receipt for a datagram tells what has arrived.
+//! Remembers the content of datagrams, so that a receipt tells what has arrived.
 
 use std::collections::VecDeque;
 
-/// What was in the newest datagrams, by their numbers.
+/// The content of the newest datagrams, by number.
 #[derive(Debug)]
 pub(crate) struct Receipts<T> {
     sent: VecDeque<(u64, T)>,
@@ -13,7 +13,7 @@ impl<T> Receipts<T> {
         Self { sent: VecDeque::new() }
     }
 
-    /// Notes what was in a datagram. Their numbers go up.
+    /// Notes the content of a datagram. Numbers must increase.
     pub(crate) fn note(&mut self, datagram: u64, what: T) {
         if self.sent.len() >= KEPT {
             self.sent.pop_front();
@@ -21,7 +21,7 @@ impl<T> Receipts<T> {
         self.sent.push_back((datagram, what));
     }
 
-    /// Takes what was in a datagram, and forgets those before: what came later has made up for them.
+    /// Takes the content of a datagram, and drops that of earlier ones, which later ones have made up for.
     pub(crate) fn take(&mut self, datagram: u64) -> Option<T> {
         let index = self.sent.binary_search_by_key(&datagram, |(number, _)| *number).ok()?;
         self.sent.drain(..index);
@@ -29,5 +29,5 @@ impl<T> Receipts<T> {
     }
 }
 
-/// Datagrams that are remembered: four seconds of them.
+/// Datagrams to remember: four seconds.
 const KEPT: usize = 128;

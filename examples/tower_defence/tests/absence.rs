@@ -1,4 +1,4 @@
-//! Who stands still for a while comes back; who is started again has his place again.
+//! A client that freezes for a while recovers, and a player who restarts gets their place back.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -64,7 +64,7 @@ fn a_client_that_is_started_again_has_its_place_again() {
         assert!(purse.money >= money, "seed {seed}: the money is gone");
         assert_eq!(lab.server().peers().count(), 5, "seed {seed}: the old connection is still there");
         plays(&mut lab, 1, seed);
-        // Its orders count from the beginning, and are decided.
+        // Its orders count from the start, and are decided.
         lab.command(1, Command::Chat("I am back".into()));
         lab.run_for(Duration::from_secs(1));
     }

@@ -1,4 +1,4 @@
-//! What a client is told is what the server has, for as long as they play.
+//! What a client is told is what the server has, as long as they play.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -39,11 +39,11 @@ fn ten_minutes_at_a_fifth_lost_without_one_desync() {
     assert_eq!(unreadable, 0, "seed {seed}");
     assert!(compared > 7 * 600 * 30 * 6 / 10, "seed {seed}: only {compared} compared");
     assert!(counts.deltas > 50 * counts.full && counts.dropped == 0, "seed {seed}: {counts:?}");
-    // What it costs: inputs ride again with the next packets, so few are missing.
+    // The price: inputs are repeated in the next packets, so few are missing.
     assert!(counts.guessed * 20 < counts.in_time, "seed {seed}: {counts:?}");
 }
 
-/// The same game over a stream that sends again: nothing differs either, only later.
+/// The same game over a reliable stream: nothing differs either, only later.
 #[test]
 fn kcp_alone_carries_the_same_game() {
     let mut lab = Lab::new(Transport::Kcp, &common::link("rtt=60ms,loss=5%"), 4);

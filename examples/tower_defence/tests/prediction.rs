@@ -1,4 +1,4 @@
-//! A client is right about itself, and when it cannot be, it is again as soon as the server's word is there.
+//! A client predicts itself correctly, and where it cannot, it is right again as soon as the server's state arrives.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -14,7 +14,7 @@ use whitewater_sim::SimRng;
 
 const TICK: Duration = Duration::from_millis(34);
 
-/// A runner of ours, and a builder at the server whose orders no client can foresee.
+/// A runner of ours, and a builder at the server whose orders no client can predict.
 fn lab(seed: u64, rtt: u64) -> (Lab, PeerId) {
     let mut lab = Lab::new(Transport::Sessions, &common::link(&format!("rtt={rtt}ms")), seed);
     lab.join(common::hello(1, Wish::Run), false);
@@ -31,7 +31,7 @@ fn run_until_running(lab: &mut Lab) {
     }
 }
 
-/// Whether what the client predicts now is what the server has when it comes to that tick, if nobody does anything else.
+/// Whether the client's current prediction is what the server has at that tick, if nobody does anything else.
 fn is_right(lab: &mut Lab) -> bool {
     let client = lab.client(0).unwrap();
     let (you, predicted) = (client.you(), client.predicted().unwrap());
@@ -52,7 +52,7 @@ fn prediction_is_right_within_a_round_trip_and_a_tick_after_what_it_could_not_fo
         run_until_running(&mut lab);
         lab.command(0, Command::Steer(Keys::from_bits(8 | common::below(&mut rng, 4))));
         lab.run_for(Duration::from_millis(500 + 10 * u64::from(common::below(&mut rng, 100))));
-        // In front of the runner, and it is slow: neither could be foreseen.
+        // In front of the runner, and it slows: neither could be predicted.
         let mut number = 0;
         let you = lab.client(0).unwrap().you().unwrap();
         let here = lab.server().world().runner(you).unwrap().at.cell();
@@ -93,7 +93,7 @@ fn an_order_that_is_refused_is_shown_and_taken_back_within_a_round_trip_and_a_ti
         // Shown at once, before anybody can have heard of it.
         let shown = lab.client(0).unwrap().view().unwrap();
         assert!(shown.turrets.iter().any(|turret| turret.at == at && turret.is_guess), "seed {seed}");
-        // The rival's order is there first.
+        // The rival's order arrives first.
         lab.server_mut().take(rival, Message::Order { number: 1, order: theirs });
         lab.run_for(Duration::from_millis(rtt) + 2 * TICK);
         let seen = lab.client(0).unwrap().view().unwrap();
@@ -125,7 +125,7 @@ fn without_others_and_loss_nothing_is_ever_mispredicted() {
     }
 }
 
-/// A runner that dies is put back to the start, and a client hears of that later: such frames do not count.
+/// A runner that dies returns to the start, and a client hears of that later: such frames do not count.
 #[test]
 fn what_is_drawn_of_a_runner_does_not_jump_when_the_server_contradicts() {
     for seed in 1..=16 {
@@ -154,7 +154,7 @@ fn what_is_drawn_of_a_runner_does_not_jump_when_the_server_contradicts() {
             }
             before = view.runners;
         }
-        // 2.8 cells a second are 0.045 a frame; an extrapolation that was wrong is mended within some of them.
+        // 2.8 cells a second are 0.045 per frame; a wrong extrapolation is corrected within some frames.
         assert!(frames > 200 && most < 0.75, "seed {seed}: {frames} frames, {most} cells in one");
     }
 }

@@ -1,4 +1,4 @@
-//! What a client may not do is refused with an event, and changes nothing.
+//! Whatever a client may not do is refused with an event, and changes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -47,7 +47,7 @@ impl Table {
         self.server.take(peer, Message::Order { number: self.number, order });
     }
 
-    /// The refusals that a peer was told of since the last time.
+    /// The refusals that a peer was told about since the last call.
     fn hear(&mut self, peer: PeerId) -> Vec<Refusal> {
         let mut heard = Vec::new();
         while let Some(message) = self.server.pop_message(peer) {
@@ -61,9 +61,9 @@ impl Table {
         heard
     }
 
-    /// An order is refused so, and all is as it was but for the note that it was decided.
+    /// An order is refused for this reason, and nothing has changed except that it was decided.
     fn refused(&mut self, peer: PeerId, order: Order, refusal: Refusal) {
-        self.tick(31); // so that it is told of again
+        self.tick(31); // so that it is told again
         match order {
             Order::Improve(_) if refusal == Refusal::Phase => self.until(Phase::Running),
             Order::Improve(_) => self.until(Phase::Upgrading),
@@ -179,7 +179,7 @@ fn inputs_from_the_future_are_refused_and_those_of_the_past_do_nothing() {
     let now = table.server.world().tick;
     let before = table.server.world().clone();
     table.inputs(now + 46, &[Keys::RIGHT]);
-    table.inputs(now + 40, &[Keys::RIGHT; 10]); // only some of them are: none counts
+    table.inputs(now + 40, &[Keys::RIGHT; 10]); // only some of them are too early: none counts
     table.inputs(1 << 30, &[Keys::RIGHT; 48]);
     assert_eq!(table.hear(runner), [Refusal::Future], "told once a second");
     table.inputs(1, &[Keys::RIGHT]);
@@ -211,7 +211,7 @@ fn a_thousand_packets_a_tick_are_refused_with_one_event() {
     assert_eq!(table.hear(runner), [Refusal::Flood]);
     assert_eq!(*table.server.world(), before);
     assert!(table.server.counts().refused >= 900, "{:?}", table.server.counts());
-    // Orders and talk as well; and who is refused is heard again soon.
+    // The same for orders and chat; and a refused client is heard again soon.
     for _ in 0..1000 {
         table.order(runner, Order::Improve(Improvements::VELOCITY));
         table.server.take(runner, Message::Chat { from: None, text: "!".into() });
@@ -241,13 +241,13 @@ fn what_is_none_of_the_game_is_refused() {
     assert_eq!(table.hear(builder), [Refusal::Malformed]);
     assert_eq!(*table.server.world(), before);
     assert!(table.server.connect(b"").is_err());
-    // Who looks on can do nothing.
+    // A spectator can do nothing.
     let watcher = table.server.connect(&common::hello(9, Wish::Watch).encode().unwrap()).unwrap();
     table.order(watcher, Table::place(At { x: 9, y: 9 }));
     assert_eq!(*table.server.world(), before);
 }
 
-/// Letters that clear a screen, turn a line, or are not to be seen.
+/// Letters that clear a screen, reverse a line, or are invisible.
 const HOSTILE: [&str; 6] = ["\u{1b}[2J", "\u{9b}2J", "a\nb", "\u{202e}nnA", "An\u{200b}n", "\u{7f}"];
 
 #[test]
@@ -258,7 +258,7 @@ fn nobody_writes_to_the_terminals_of_others_but_what_is_to_be_seen() {
         table.server.take(runner, Message::Chat { from: None, text: text.into() });
         assert_eq!(table.hear(runner), [Refusal::Malformed], "{text:?}");
         assert!(table.server.pop_message(builder).is_none(), "{text:?} is told to others");
-        // A name loses such letters, and then is still one that nobody else has.
+        // A name loses such letters, and is then still unique.
         for said in [text, "Ann", "Ann", "Ann#4"] {
             let ticket = table.server.peers().count().try_into().unwrap();
             let hello = wire::Hello { name: said.into(), wish: Wish::Run, ticket };
@@ -294,7 +294,7 @@ fn inputs_of_who_looks_on_are_not_kept() {
     assert_eq!((read.head.lead, table.server.counts().late), (None, 0));
 }
 
-/// It takes no message and confirms no snapshot: what it costs has a bound, and whoever plays is told of everything all the same.
+/// It takes no messages and confirms no snapshots: its cost is bounded, and all players are still told everything.
 #[test]
 fn a_peer_that_acknowledges_nothing_does_not_make_the_server_keep_ever_more() {
     let mut table = Table::new();

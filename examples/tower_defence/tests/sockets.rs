@@ -20,7 +20,7 @@ fn key(name: &str) -> Key {
     key
 }
 
-/// Pumps all until something holds; it is given up after a time that no machine needs.
+/// Pumps all ends until something holds. Gives up after a time that no machine needs.
 fn until(
     hosting: &mut Hosting,
     players: &mut [&mut Remote],
@@ -47,7 +47,7 @@ fn who_knows_the_secret_plays_and_has_his_place_again_after_a_restart() {
     });
     let view = player.view().unwrap();
     assert_eq!((view.role, view.players.len(), view.is_live), (Role::Runner, 4, true));
-    drop(player); // without a word
+    drop(player); // closes the session at once
     let mut again = Remote::connect(at, &key, &hello).unwrap();
     until(&mut hosting, &mut [&mut again], |_, players| players[0].view().is_some());
     assert_eq!(again.view().unwrap().you, view.you);
@@ -68,7 +68,7 @@ fn nobody_takes_the_place_of_a_bot_and_a_bot_that_is_sent_away_does_not_end_the_
     until(&mut hosting, &mut players, |_, players| players.iter().all(|player| player.view().is_some()));
     assert_eq!(hosting.game().peers().count(), 5, "a bot was sent away");
 
-    // More bots than there are places: those who find none are gone, and the others play.
+    // More bots than places: those without one leave, and the others play.
     let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key, PLAYERS + 2, 1).unwrap();
     let start = Instant::now();
     until(&mut hosting, &mut [], |hosting, _| {

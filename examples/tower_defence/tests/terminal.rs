@@ -1,4 +1,4 @@
-//! The program in a terminal of its own: it is played for a few seconds by keys, and looked at.
+//! The program in a terminal of its own: played for a few seconds by keys, and checked.
 
 #![cfg(all(unix, feature = "program"))]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Long enough for any machine; who waits so long has failed.
+/// Long enough for any machine: a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program and its screen.
@@ -27,13 +27,13 @@ impl Terminal {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_tower-defence"));
         command.args(args);
         command.env("TERM", "xterm-256color");
-        command.env("XDG_STATE_HOME", std::env::temp_dir().join("tower-defence-test")); // not among those of the user
+        command.env("XDG_STATE_HOME", std::env::temp_dir().join("tower-defence-test")); // not among the user's
         let child = pair.slave.spawn_command(command).unwrap();
         let keys = pair.master.take_writer().unwrap();
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (sender, output) = channel();
         thread::spawn(move || {
-            let _master = pair.master; // the terminal is there for as long as somebody reads
+            let _master = pair.master; // the terminal exists as long as somebody reads
             let mut bytes = [0; 4096];
             while let Ok(len @ 1..) = reader.read(&mut bytes) {
                 if sender.send(bytes.iter().take(len).copied().collect()).is_err() {
@@ -49,7 +49,7 @@ impl Terminal {
         self.keys.flush().unwrap();
     }
 
-    /// Reads until the screen is as it has to be, and returns it.
+    /// Reads until the screen shows what it should, and returns it.
     fn until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
@@ -59,7 +59,7 @@ impl Terminal {
             }
             assert!(start.elapsed() < PATIENCE, "{what}: not on the screen:\n{screen}");
             if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(100)) {
-                // A terminal answers when it is asked where the cursor is and what it can do; ours does not report key releases.
+                // A terminal answers questions about the cursor and its abilities. Ours does not report released keys.
                 if bytes.windows(3).any(|asked| asked == b"\x1b[c") {
                     self.press("\x1b[?6c");
                 }
@@ -68,7 +68,7 @@ impl Terminal {
         }
     }
 
-    /// Leaves the program by a key.
+    /// Quits the program with a key.
     fn leave(mut self) {
         self.press("q");
         let start = Instant::now();
@@ -80,7 +80,7 @@ impl Terminal {
     }
 }
 
-/// What the bar says of the network.
+/// What the status bar says about the network.
 fn is_measured(screen: &str) -> bool {
     ["RTT", "loss", "kB/s", "prediction error", "snapshot", "ticks ahead"]
         .iter()
@@ -98,7 +98,7 @@ fn a_builder_builds_and_pays_for_it() {
     let mut game = Terminal::run(&["--role", "a", "--bots", "4", "--seed", "3"]);
     let before = game.until("the game", |screen| screen.contains("Builder") && is_measured(screen));
     assert!(before.contains("next wave") && before.contains("base "), "{before}");
-    // Where there is a free cell depends on the board: build along a row until one was.
+    // Which cells are free depends on the board: build along a row until one was.
     let paid = gold(&before);
     for _ in 0..6 {
         game.press("\x1b[C ");

@@ -1,4 +1,4 @@
-//! Every packet comes back as it was, and nothing that a stranger sends does harm.
+//! Every packet is read as it was written, and nothing that a stranger sends does harm.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -91,7 +91,7 @@ proptest! {
         hostile::any_packet(&bytes);
     }
 
-    /// Packets that were damaged on the way, of every kind.
+    /// Packets of every kind that were damaged on the way.
     #[test]
     fn damaged_packets_do_no_harm(damage in prop::collection::vec((any::<usize>(), 1..=255_u8), 1..6)) {
         for (_, mut bytes) in hostile::seeds() {
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// Whatever a damaged snapshot says, it is refused, or the world that it gives can be played on.
+    /// Whatever a damaged snapshot says, it is refused, or gives a world that can be played on.
     #[test]
     fn a_damaged_snapshot_is_refused_or_can_be_played(seed in 0..200_u64, damage in prop::collection::vec((any::<usize>(), 1..=255_u8), 1..4)) {
         let game = played(seed, 400);
@@ -125,7 +125,7 @@ fn played(seed: u64, ticks: u32) -> Game {
     game
 }
 
-/// It does not panic, and can be told of.
+/// It does not panic, and can be sent.
 fn play_on(mut world: World) {
     for _ in 0..40 {
         let inputs = world.seen_inputs();
@@ -135,7 +135,7 @@ fn play_on(mut world: World) {
     let _ = wire::full_len(&world, Some(PlayerId(1)));
 }
 
-/// What a client does: it keeps what it could read, and the server goes by what is known to have arrived.
+/// As a client does: it keeps what it could read, and the server uses what is known to have arrived as a base.
 #[test]
 fn ten_thousand_sequences_with_loss_give_the_worlds_that_were_sent() {
     let (mut snapshots, mut deltas, mut lost, mut bytes, mut full) = (0_u64, 0_u64, 0_u64, 0, 0);
@@ -144,7 +144,7 @@ fn ten_thousand_sequences_with_loss_give_the_worlds_that_were_sent() {
         let mut rng = SimRng::new(seed, 9);
         let chance = rng.random::<f64>() * 0.6;
         if seed % 100 == 0 {
-            game = Game::new(seed); // else it goes on where the last sequence has ended
+            game = Game::new(seed); // otherwise it continues where the last sequence ended
         }
         let you = [None, Some(PlayerId(0)), Some(PlayerId(1))][usize::from(common::below(&mut rng, 3))];
         let mut sent: BTreeMap<u32, World> = BTreeMap::new();
@@ -175,7 +175,7 @@ fn ten_thousand_sequences_with_loss_give_the_worlds_that_were_sent() {
             assert!(read.world.runners().eq(world.runners()), "seed {seed}");
             has.insert(read.world.tick, read.world);
             if rng.random::<f64>() >= chance {
-                acked = Some(world.tick); // an ack may get lost, too
+                acked = Some(world.tick); // an acknowledgement may get lost, too
             }
         }
     }
@@ -194,7 +194,7 @@ fn a_snapshot_without_its_base_is_refused_and_says_so() {
     let mut bytes = Vec::new();
     wire::write(&mut bytes, &later.world, None, Some(&base), None).unwrap();
     assert_eq!(wire::read(&bytes, None, |_| None).unwrap_err(), ReadError::NoBase);
-    // Told by another world than the one it goes by, it does not give a third one.
+    // With another base than its own, it does not give a third world.
     let mut other = played(4, 50).world;
     other.tick = base.tick;
     assert!(wire::read(&bytes, None, |_| Some(&other)).is_err());

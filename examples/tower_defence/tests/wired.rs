@@ -1,4 +1,4 @@
-//! The game over each transport by real sockets on loopback: what the comparison measures is there.
+//! The game over each transport by real sockets on loopback: the measurements of the comparison exist.
 
 use std::net::UdpSocket;
 use std::thread;

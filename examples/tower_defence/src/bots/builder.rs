@@ -1,4 +1,4 @@
-//! Role A: turrets where the way is longest in their reach, of the colour that most runners have.
+//! Role A: builds turrets where the longest part of the way is in reach, in the colour that most runners have.
 
 use crate::sim::{At, Bonus, Colour, Kind, Order, Phase, PlayerId, Runner, TurretId, World};
 use rand::{Rng, RngExt};
@@ -6,7 +6,7 @@ use whitewater_sim::SimRng;
 
 #[derive(Debug, Default)]
 pub(super) struct Builder {
-    /// What it saves for.
+    /// What it saves money for.
     wish: Option<Wish>,
 }
 
@@ -60,7 +60,7 @@ fn choose(world: &World, rng: &mut SimRng) -> Wish {
     Wish::Build(colour, kind)
 }
 
-/// The best of some cells: the longest part of the way in reach. It tries a few, not all, so that two builders differ.
+/// The best of some cells: with the longest part of the way in reach. Only tries a few, so that two builders differ.
 fn place(world: &World, kind: Kind, rng: &mut SimRng) -> Option<At> {
     let way = way(world);
     let free: Vec<At> =
@@ -91,7 +91,7 @@ fn way(world: &World) -> Vec<At> {
     way
 }
 
-/// The turret that is cheapest to raise, if there is money for it.
+/// The turret that is cheapest to raise, if there is enough money.
 fn raise(world: &World, money: u16) -> Option<TurretId> {
     let open =
         (0..).zip(&world.turrets).filter(|(_, turret)| turret.level < crate::sim::rules::TURRET_LEVELS);

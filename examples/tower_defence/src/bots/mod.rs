@@ -1,4 +1,4 @@
-//! Players that need nobody at the keys. They see what a client sees, and do what a player could.
+//! Players without a keyboard. They see what a client sees, and do what a player could do.
 
 mod builder;
 mod runner;
@@ -16,19 +16,19 @@ pub struct Bot {
     rng: SimRng,
     builder: Builder,
     runner: RunnerBot,
-    /// The tick of its last thought.
+    /// The tick of its last decision.
     thought: u32,
 }
 
 impl Bot {
-    /// One with a mind of its own.
+    /// A bot with its own random numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let (builder, runner) = (Builder::default(), RunnerBot::default());
         Self { rng: SimRng::new(seed, 77), builder, runner, thought: 0 }
     }
 
-    /// Called once a frame: what it does now.
+    /// Call this once per frame: acts for the player.
     pub fn play(&mut self, client: &mut Client) {
         let (Some(world), Some(you)) = (client.predicted(), client.you()) else { return };
         let Some(role) = world.purse(you).map(|purse| purse.role) else { return };

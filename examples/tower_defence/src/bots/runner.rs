@@ -1,4 +1,4 @@
-//! Role B: to the exit by the way that hurts least, with a coin here and there.
+//! Role B: walks to the exit on the least dangerous way, and takes a coin now and then.
 
 use super::way::Way;
 use crate::client::Command;
@@ -10,7 +10,7 @@ pub(super) struct RunnerBot {
     goal: Option<At>,
     /// When the way was found.
     found: u32,
-    /// After which wave it has bought something.
+    /// The wave after which it last bought something.
     bought: Option<u16>,
 }
 
@@ -33,7 +33,7 @@ impl RunnerBot {
         Some(Command::Steer(steer(runner.at, here, next)))
     }
 
-    /// Once in each pause the best that there is money for.
+    /// In each pause, buys the best improvement that it can afford.
     fn buy(&mut self, world: &World, you: PlayerId, runner: &Runner) -> Option<Command> {
         if self.bought == Some(world.wave) || world.phase_ends < world.tick + 30 {
             return None;
@@ -63,7 +63,7 @@ impl RunnerBot {
     }
 }
 
-/// A coin that is near, or the exit.
+/// A nearby coin, or the exit.
 fn goal(world: &World, runner: &Runner) -> At {
     let here = runner.at.cell();
     let near = world.coins.iter().flatten().filter(|coin| coin.distance(here) <= DETOUR);
@@ -71,7 +71,7 @@ fn goal(world: &World, runner: &Runner) -> At {
     coin.copied().unwrap_or(world.board.exit())
 }
 
-/// How much a cell hurts: what turrets that reach it take off in a second, roughly.
+/// How dangerous a cell is: roughly the damage per second from turrets that reach it.
 fn danger(world: &World, runner: &Runner, at: At) -> u32 {
     let middle = at.middle();
     let reaches = |turret: &&crate::sim::Turret| {
@@ -82,7 +82,7 @@ fn danger(world: &World, runner: &Runner, at: At) -> u32 {
     reaching.map(|turret| u32::from(turret.damage(runner)) * 30 / turret.kind.reload()).sum::<u32>() / 6
 }
 
-/// Towards the next cell, in its middle line: between turrets there is little room.
+/// Steers to the next cell along its middle, because there is little room between turrets.
 fn steer(from: Point, here: At, next: At) -> Keys {
     let to = next.middle();
     let (x, y) = (to.x - from.x, to.y - from.y);
@@ -96,11 +96,11 @@ fn steer(from: Point, here: At, next: At) -> Keys {
     }
 }
 
-/// Ticks until the way is looked for again.
+/// Ticks until it searches for a way again.
 const AGAIN: u32 = 20;
-/// Cells that a coin may be away.
+/// Longest distance to a coin, cells.
 const DETOUR: u8 = 3;
-/// Units from the middle line that do not matter, and that leave room enough to go on.
+/// Distance from the middle that does not matter, and that still leaves room to move on, units.
 const SLACK: i32 = 22;
 /// See [`SLACK`].
 const ROOM: i32 = 38;

@@ -1,4 +1,4 @@
-//! What each cell costs on the way to somewhere: a flow that a runner follows.
+//! The cost of each cell on the way to a goal: a flow that runners follow.
 
 use crate::sim::{At, Board};
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// The cheapest ways to `goal`, where `cost` is what a cell costs who walks on it. Source: Dijkstra, 1959.
+    /// The cheapest ways to `goal`. `cost`: the cost of walking over a cell. Source: Dijkstra, 1959.
     pub(super) fn to(board: &Board, goal: At, cost: impl Fn(At) -> u32) -> Self {
         let mut costs = BTreeMap::new();
         let mut heap = BinaryHeap::from([Reverse((0, goal))]);

@@ -6,7 +6,7 @@ use crate::wire::PACKET_MAX;
 use whitewater::Time;
 use whitewater::session::Connection;
 
-/// A client of the game behind a session.
+/// A client of the game with a session.
 #[derive(Debug, Default)]
 pub struct Guest {
     /// The client.
@@ -15,12 +15,12 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Takes what can be read.
+    /// Reads what there is to read.
     pub fn read(&mut self, connection: &mut Connection, now: Time) {
         self.measure(connection, now);
         let mut packet = [0; 1200];
         while let Ok(len) = connection.recv_datagram_into(&mut packet) {
-            let _ = self.game.receive(now, packet.get(..len).unwrap_or_default()); // asked for anew if need be
+            let _ = self.game.receive(now, packet.get(..len).unwrap_or_default()); // it is requested again if needed
         }
         while let Some(message) = connection.recv(CHANNEL) {
             self.game.take(message);
@@ -30,7 +30,7 @@ impl Guest {
         }
     }
 
-    /// Does what is due, and sends what comes of it.
+    /// Does what is due, and sends the results.
     pub fn advance(&mut self, connection: &mut Connection, now: Time) {
         self.measure(connection, now);
         self.game.advance(now);
@@ -43,7 +43,7 @@ impl Guest {
             if connection.send(CHANNEL, message).is_err_and(|error| error.is_full()) {
                 break;
             }
-            self.game.pop_message(); // it is on its way, or it is over
+            self.game.pop_message(); // it was sent, or the session is over
         }
     }
 

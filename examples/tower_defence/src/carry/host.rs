@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use whitewater::session;
 use whitewater::{Event, SessionId, Time};
 
-/// A game behind the sessions of a server.
+/// A game with the sessions of a server.
 #[derive(Debug)]
 pub struct Host {
     /// The game.
@@ -17,13 +17,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// A game that nobody is connected to.
+    /// A game without connections.
     #[must_use]
     pub const fn new(game: Server) -> Self {
         Self { game, peers: BTreeMap::new(), packet: Vec::new() }
     }
 
-    /// Takes an event of a session, and what can be read of it.
+    /// Takes an event of a session, and reads what there is to read.
     pub fn on_event(&mut self, sessions: &mut session::Server, now: Time, id: SessionId, event: Event) {
         match event {
             Event::Connected => self.welcome(sessions, now, id),
@@ -37,7 +37,7 @@ impl Host {
         }
     }
 
-    /// A tick, and what everybody is told of it.
+    /// Advances the game by a tick, and tells everybody the result.
     pub fn tick(&mut self, sessions: &mut session::Server) {
         for (id, peer) in &self.peers {
             if let Some(connection) = sessions.connection_mut(*id) {
@@ -49,7 +49,7 @@ impl Host {
         self.game.tick();
         for (id, peer) in &self.peers {
             let Some(connection) = sessions.connection_mut(*id) else { continue };
-            // A snapshot that finds no room is out of date before there is some.
+            // A snapshot without room now would be outdated before there is some.
             if self.game.snapshot(*peer, &mut self.packet)
                 && let Ok(datagram) = connection.send_datagram(&self.packet)
             {
@@ -59,7 +59,7 @@ impl Host {
                 if connection.send(CHANNEL, message).is_err_and(|error| error.is_full()) {
                     break;
                 }
-                self.game.pop_message(*peer); // it is on its way, or it is over
+                self.game.pop_message(*peer); // it was sent, or the session is over
             }
         }
     }
@@ -93,7 +93,7 @@ impl Host {
     }
 }
 
-/// Codes of a close: not let in; come again by another session.
+/// Codes for closing: refused; or the player has connected again.
 const REFUSED: u16 = 1;
 /// See [`REFUSED`].
 const REPLACED: u16 = 2;

@@ -1,7 +1,8 @@
-//! The game over sessions: which of its packets goes which way. It works in virtual time as well as over sockets, since neither end of
-//! a session knows either.
+//! Carries the game over sessions. It works in virtual time as well as over sockets, because the ends of sessions know
+//! neither.
 //!
-//! Snapshots and inputs are unreliable datagrams, whose receipts say which have arrived; all else is one ordered channel.
+//! Snapshots and inputs are unreliable datagrams, whose receipts tell which have arrived. Everything else uses one
+//! ordered channel.
 
 mod guest;
 mod host;
@@ -14,15 +15,15 @@ use std::time::Duration;
 use whitewater::channel::{Carrier, Resend};
 use whitewater::{Channel, ChannelConfig, SessionConfig};
 
-/// Both ends have the same.
+/// The same at both ends.
 #[must_use]
 pub fn session() -> SessionConfig {
-    // By the round trip: nobody waits longer than needed for what he has bought.
+    // Resends by the round trip, so that nobody waits longer than needed for what they bought.
     let channel = ChannelConfig { carrier: Carrier::Packets, resend: Resend::Rtt(125), ..CHANNEL.config() };
     SessionConfig {
         protocol_id: 0x7464_0000_0000_0001, // "td", version 1
         channels: vec![channel],
-        // An acknowledgement waits for the next tick, which has something to ride with.
+        // An acknowledgement waits for the next tick, whose data it can ride with.
         ack_delay: Duration::from_millis(40),
         ..SessionConfig::default()
     }

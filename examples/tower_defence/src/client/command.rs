@@ -1,13 +1,13 @@
-//! What a player wants.
+//! Commands of a player.
 
 use crate::sim::{Keys, Order};
 
-/// What a player wants, as keys or a bot say it.
+/// A command of a player, from keys or a bot.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Command {
-    /// Role B: these directions are held from now on.
+    /// Role B: hold these directions from now on.
     Steer(Keys),
-    /// Build, raise, buy, improve: asked of the server, and shown at once as if it were granted.
+    /// Build, raise, buy, improve: sent to the server, and shown at once as if granted.
     Order(Order),
     /// Say something to all.
     Chat(String),

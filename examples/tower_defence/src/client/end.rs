@@ -1,4 +1,4 @@
-//! A client: what has come in, what is due, what is to be sent.
+//! A client: what has arrived, what is due, what is to be sent.
 
 use super::clock::{Clock, TICK};
 use super::figures::{Measured, Path};
@@ -25,33 +25,33 @@ pub struct Client {
     pub(super) measured: Measured,
     pub(super) now: Time,
     pub(super) heard: Option<Time>,
-    /// The newest snapshots, by their ticks: what later ones go by.
+    /// The newest snapshots by tick, as bases of later ones.
     snapshots: BTreeMap<u32, World>,
-    /// What is held down.
+    /// The keys held.
     keys: Keys,
-    /// Where our runner was a tick ago.
+    /// Position of the own runner a tick ago.
     pub(super) before: Option<Point>,
     outbox: VecDeque<Message>,
-    /// A snapshot could not be read, since what it goes by is not there.
+    /// A snapshot could not be read, because its base is missing.
     is_lost: bool,
     has_packet: bool,
     unreadable: u64,
     samples: Vec<Sample>,
 }
 
-/// Something that was measured, for [`Client::take_samples`].
+/// A measurement, for [`Client::take_samples`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
-    /// A snapshot has come: its bytes.
+    /// A snapshot has arrived: its bytes.
     Snapshot(usize),
-    /// How far a snapshot was from what we took for it, cells.
+    /// Distance between a snapshot and our prediction, cells.
     Error(f32),
-    /// How long an input took until a snapshot with its effect was here.
+    /// The time from an input to the snapshot with its effect.
     Effect(std::time::Duration),
 }
 
 impl Client {
-    /// One that has heard nothing yet.
+    /// A client that has received nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Client {
         self.measured.set_path(now, path);
     }
 
-    /// Takes an unreliable packet: a snapshot. What is none changes nothing.
+    /// Takes an unreliable packet: a snapshot. Other packets change nothing.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Client {
         self.past.push(&world);
         self.remember(world.clone());
         if newest.is_some_and(|newest| head.tick <= newest && self.prediction.is_some()) {
-            return Ok(()); // overtaken: others may go by it, but it is not the last word
+            return Ok(()); // overtaken: it may be a base, but not the current state
         }
         self.clock.on_snapshot(now, head.tick, head.lead);
         if let Some(lead) = head.lead {
@@ -110,7 +110,7 @@ impl Client {
         }
         self.reconcile(now, head.you, world);
         let excess = self.samples.len().saturating_sub(SAMPLES_MAX);
-        self.samples.drain(..excess); // nobody wants to know
+        self.samples.drain(..excess); // nobody collects them
         Ok(())
     }
 
@@ -119,19 +119,19 @@ impl Client {
         self.news.take(message);
     }
 
-    /// A packet, by its datagram, is known to have arrived.
+    /// A datagram has arrived, and with it its packet.
     pub fn delivered(&mut self, datagram: u64) {
         self.held.delivered(datagram);
     }
 
-    /// Lets time pass: the ticks that are due.
+    /// Lets time pass: runs the ticks that are due.
     pub fn advance(&mut self, now: Time) {
         self.now = self.now.max(now);
         let (Some(prediction), Some(ahead)) = (&mut self.prediction, self.clock.ahead(now)) else { return };
         let due = u32::try_from(ahead / TICK).unwrap_or_default();
         let tick = prediction.predicted().tick;
         if due.abs_diff(tick) > JUMP {
-            let limit = prediction.confirmed().tick + JUMP; // what is not known is not made up
+            let limit = prediction.confirmed().tick + JUMP; // do not predict too far
             prediction.jump(due.min(limit), &self.held);
             self.before = None;
             return;
@@ -146,14 +146,15 @@ impl Client {
         }
     }
 
-    /// Writes the packet that is due into `bytes`, which are emptied before; `false`: none is. Then [`sent`](Self::sent).
+    /// Writes the packet that is due into `bytes`, replacing their content, then call [`sent`](Self::sent). `false`:
+    /// none is due.
     pub fn packet(&mut self, bytes: &mut Vec<u8>) -> bool {
         if !std::mem::take(&mut self.has_packet) && !self.is_lost {
             return false;
         }
         let is_runner = self.role() == Some(Role::Runner);
         if !is_runner && !self.is_lost {
-            return false; // builders and spectators hold nothing
+            return false; // builders and spectators hold no keys
         }
         let word = self.prediction.as_ref().map_or(0, |prediction| prediction.confirmed().tick);
         let mut packet = self.held.packet(word);
@@ -161,7 +162,7 @@ impl Client {
         wire::pack(&packet, bytes).is_ok()
     }
 
-    /// Notes in which datagram the last packet has left.
+    /// Notes the datagram that carries the last packet.
     pub fn sent(&mut self, datagram: u64) {
         self.held.sent(datagram);
     }
@@ -177,7 +178,7 @@ impl Client {
         self.outbox.pop_front()
     }
 
-    /// What the player wants. More than can wait is dropped.
+    /// Takes a command. Commands beyond the limit of waiting messages are dropped.
     pub fn command(&mut self, command: Command) {
         let has_room = self.outbox.len() < OUTBOX_MAX;
         match command {
@@ -199,37 +200,37 @@ impl Client {
         }
     }
 
-    /// Who we are; `None`: a spectator, or not let in yet.
+    /// The own player. `None`: a spectator, or not let in yet.
     #[must_use]
     pub fn you(&self) -> Option<PlayerId> {
         self.prediction.as_ref()?.you()
     }
 
-    /// The server's last word.
+    /// The last state from the server.
     #[must_use]
     pub fn confirmed(&self) -> Option<&World> {
         self.prediction.as_ref().map(Prediction::confirmed)
     }
 
-    /// What we make of it.
+    /// Our prediction from it.
     #[must_use]
     pub fn predicted(&self) -> Option<&World> {
         self.prediction.as_ref().map(Prediction::predicted)
     }
 
-    /// What is to be seen; `None`: no world is known yet.
+    /// The view. `None`: no world is known yet.
     #[must_use]
     pub fn view(&self) -> Option<View> {
         View::of(self)
     }
 
-    /// Snapshots that were none, or did not give the world that the server had.
+    /// Number of snapshots that were invalid, or did not give the world that the server had.
     #[must_use]
     pub const fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Takes what was measured since the last time.
+    /// Takes the measurements since the last call.
     pub fn take_samples(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.samples)
     }
@@ -261,7 +262,7 @@ impl Client {
         }
     }
 
-    /// Keeps a snapshot as long as another one may go by it.
+    /// Keeps a snapshot as long as it may be the base of another one.
     fn remember(&mut self, world: World) {
         self.snapshots.insert(world.tick, world);
         if let Some(newest) = self.snapshots.keys().next_back().copied() {
@@ -276,9 +277,9 @@ impl Default for Client {
     }
 }
 
-/// Ticks that the clock may be wrong before it jumps: a second.
+/// Ticks that the clock may be off before it jumps: a second.
 const JUMP: u32 = 30;
-/// Messages that wait for the channel.
+/// Most messages that wait for the channel.
 const OUTBOX_MAX: usize = 64;
-/// Samples that wait for somebody.
+/// Most samples that wait to be collected.
 const SAMPLES_MAX: usize = 1024;

@@ -1,18 +1,18 @@
-//! How the network is doing.
+//! The state of the network.
 
 use super::view::Figures;
 use std::collections::VecDeque;
 use std::time::Duration;
 use whitewater::Time;
 
-/// What the session has measured: to align the clock by, and for the status bar.
+/// The session's measurements: to adjust the clock, and for the status bar.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Path {
     /// Round trip, smoothed.
     pub rtt: Duration,
     /// Its mean deviation.
     pub rttvar: Duration,
-    /// Share of our packets that gets lost, 0 to 1; `None`: not known.
+    /// Share of our packets that get lost, 0 to 1. `None`: unknown.
     pub loss: Option<f64>,
     /// Bytes sent so far.
     pub bytes_sent: u64,
@@ -23,7 +23,7 @@ pub struct Path {
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     path: Path,
-    /// What the path had counted at times of the last second.
+    /// The path's counters at times in the last second.
     counted: VecDeque<(Time, u64, u64)>,
     /// Errors of the last two seconds, cells.
     errors: VecDeque<(Time, f32)>,
@@ -50,7 +50,7 @@ impl Measured {
         }
     }
 
-    /// Without what a client knows better.
+    /// The figures, except those that the client knows better.
     pub(super) fn figures(&self) -> Figures {
         let (first, last) = (self.counted.front(), self.counted.back());
         let rate = |bytes: fn(&(Time, u64, u64)) -> u64| {

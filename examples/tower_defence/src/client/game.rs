@@ -3,18 +3,19 @@
 use super::{Command, View};
 use std::io;
 
-/// A game as a screen drives it: in this process over a simulated network, or over sockets. Call `pump` once a frame, then draw `view`.
+/// A game as a screen drives it: in this process over a simulated network, or over sockets. Call `pump` once per frame,
+/// then draw `view`.
 pub trait Game {
-    /// Takes what has come, does what is due by the clock, and sends.
+    /// Receives what has arrived, does what is due, and sends.
     ///
     /// # Errors
     ///
-    /// The socket has failed, or the game is over for us; the error says why.
+    /// The socket has failed, or the game is over for us; the error tells why.
     fn pump(&mut self) -> io::Result<()>;
 
-    /// What is to be seen now; `None`: nothing is known yet.
+    /// The current view. `None`: nothing is known yet.
     fn view(&self) -> Option<View>;
 
-    /// What the player wants.
+    /// Takes a command of the player.
     fn command(&mut self, command: Command);
 }

@@ -1,8 +1,8 @@
-//! A player's end of the game: what a screen draws is a [`View`], what keys do is a [`Command`].
+//! A player's end of the game. A screen draws a [`View`], keys give a [`Command`].
 //!
-//! Nothing here knows a socket, and the time comes in with each call: whoever carries packets calls [`Client::receive`] and
-//! [`Client::take`] with what has come, [`Client::advance`] once a frame, then [`Client::packet`] and [`Client::pop_message`] for what is to
-//! be sent. [`carry`](crate::carry) does it over sessions.
+//! It has no socket, and time is passed to each call. Whatever carries packets calls [`Client::receive`] and
+//! [`Client::take`] with what has arrived, [`Client::advance`] once per frame, then [`Client::packet`] and
+//! [`Client::pop_message`] for what to send. [`carry`](crate::carry) does this over sessions.
 //!
 //! ```text
 //!   clock        which tick it is at the server, and how far ahead of it to be

@@ -1,4 +1,4 @@
-//! Who plays, what has happened, what was said.
+//! Players, events and chat.
 
 use super::view::{Line, PlayerView, View};
 use crate::wire::{Message, shown};
@@ -24,7 +24,7 @@ impl News {
                 self.players.push(PlayerView { player, name, role, is_here });
                 self.players.sort_by_key(|known| known.player);
             }
-            Message::Order { .. } => {} // no server says that
+            Message::Order { .. } => {} // no server sends this
         }
     }
 

@@ -1,4 +1,5 @@
-//! Where others were: they are drawn between two snapshots, some ticks ago, and beyond the newest by their velocity, but not for long.
+//! Where other runners were: they are drawn some ticks in the past, between two snapshots. Beyond the newest snapshot
+//! they continue with their velocity, but not for long.
 
 use super::clock::TICK;
 use super::smooth::cells;
@@ -11,7 +12,7 @@ pub(super) struct Past {
     frames: VecDeque<(u32, Vec<Runner>)>,
 }
 
-/// Where a runner is drawn, cells.
+/// Where to draw a runner, cells.
 pub(super) struct Drawn {
     pub(super) x: f32,
     pub(super) y: f32,
@@ -19,7 +20,7 @@ pub(super) struct Drawn {
 }
 
 impl Past {
-    /// Takes the runners of a snapshot, which may be older than others.
+    /// Stores the runners of a snapshot, which may be older than others.
     pub(super) fn push(&mut self, world: &World) {
         let index = self.frames.partition_point(|(tick, _)| *tick < world.tick);
         if self.frames.get(index).is_some_and(|(tick, _)| *tick == world.tick) {
@@ -32,7 +33,7 @@ impl Past {
         }
     }
 
-    /// All runners that are drawn at `time` of the server, µs.
+    /// All runners to draw at the server's time `time`, µs.
     pub(super) fn at(&self, time: i64) -> Vec<(Runner, Drawn)> {
         let index = self.frames.partition_point(|(tick, _)| i64::from(*tick) * TICK <= time);
         let Some((tick, runners)) = self.frames.get(index.saturating_sub(1)) else { return Vec::new() };
@@ -53,14 +54,14 @@ fn find(runners: &[Runner], player: PlayerId) -> Option<&Runner> {
     runners.iter().find(|runner| runner.player == player)
 }
 
-/// On the straight line from one place to the other. Who is not there any more stays.
+/// On the straight line between two positions. A runner that is gone stays where it was.
 fn between(from: &Runner, to: Option<&Runner>, share: f32) -> Drawn {
     let to = to.map_or(from.at, |to| to.at);
     let on = |from: i32, to: i32| cells(from) + cells(to - from) * share;
     Drawn { x: on(from.at.x, to.x), y: on(from.at.y, to.y), is_extrapolated: false }
 }
 
-/// On from the newest place, for a quarter of a second at most.
+/// Continues from the newest position, for at most a quarter of a second.
 fn beyond(runner: &Runner, passed: i64) -> Drawn {
     let ticks = share(passed.clamp(0, BEYOND), TICK);
     let on = |at: i32, velocity: i32| cells(at) + cells(velocity) * ticks;
@@ -73,9 +74,9 @@ fn share(passed: i64, span: i64) -> f32 {
     passed as f32 / span.max(1) as f32
 }
 
-/// Snapshots that are kept.
+/// Snapshots kept.
 const FRAMES: usize = 32;
-/// How long a runner goes on by its velocity, µs.
+/// How long a runner continues with its velocity, µs.
 const BEYOND: i64 = 250_000;
 
 #[cfg(test)]
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
     use crate::sim::{Inputs, Keys, Role};
 
-    /// A runner on its way to the right, and its snapshots of each tick.
+    /// A runner that walks to the right, and its snapshots of each tick.
     fn past() -> (Past, World) {
         let (mut past, mut world) = (Past::default(), World::new(24, 14, 1));
         world.join(PlayerId(0), Role::Runner);

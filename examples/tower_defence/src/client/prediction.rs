@@ -1,4 +1,5 @@
-//! The world from the last snapshot on: our inputs are replayed on top of it, others go on as they went. The server's word wins.
+//! Predicts the world from the last snapshot: replays our inputs on top of it, and lets others continue. The server's
+//! state always wins.
 
 use super::held::Held;
 use crate::sim::{Keys, Order, PlayerId, Point, World};
@@ -7,13 +8,13 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Prediction {
     you: Option<PlayerId>,
-    /// The server's word.
+    /// The last state from the server.
     confirmed: World,
-    /// What we make of it.
+    /// Our prediction.
     predicted: World,
-    /// Where we took ourselves to be, by ticks: the ring of states.
+    /// Our predicted positions by tick: the ring of states.
     states: VecDeque<(u32, Option<Point>)>,
-    /// Orders that are not decided, as far as we know.
+    /// Orders that are undecided as far as we know.
     open: VecDeque<(u16, Order)>,
     next_order: u16,
 }
@@ -37,7 +38,8 @@ impl Prediction {
         &self.predicted
     }
 
-    /// The server's word. Returns how far it is from what we took for it, cells, if our runner was and is on the board.
+    /// Takes a state from the server. Returns its distance from our prediction, cells, if our runner was and is on the
+    /// board.
     pub(super) fn reconcile(&mut self, word: World, held: &Held) -> Option<f32> {
         let error = self.error(&word);
         self.states.retain(|(tick, _)| *tick > word.tick);
@@ -54,12 +56,12 @@ impl Prediction {
         error
     }
 
-    /// Goes on by a tick.
+    /// Advances by a tick.
     pub(super) fn advance(&mut self, keys: Keys) {
         self.step(keys);
     }
 
-    /// Goes back to the server's word, or on to `tick` at once: the clock has jumped.
+    /// Returns to the server's state, or jumps to `tick` because the clock has jumped.
     pub(super) fn jump(&mut self, tick: u32, held: &Held) {
         self.states.clear();
         self.rewind();
@@ -68,7 +70,7 @@ impl Prediction {
         }
     }
 
-    /// Numbers an order and shows it as granted, until the server has decided. Returns its number.
+    /// Numbers an order and shows it as granted until the server has decided. Returns its number.
     pub(super) fn order(&mut self, order: Order) -> u16 {
         let number = self.next_order;
         self.next_order = number.wrapping_add(1);
@@ -79,7 +81,7 @@ impl Prediction {
         number
     }
 
-    /// Begins again at the server's word, as if it had granted our orders.
+    /// Starts again from the server's state, as if it had granted our orders.
     fn rewind(&mut self) {
         self.predicted = self.confirmed.clone();
         for index in 0..self.open.len() {
@@ -91,7 +93,7 @@ impl Prediction {
 
     fn grant(&mut self, order: Order) {
         if let Some(you) = self.you {
-            let _ = self.predicted.order(you, order); // what the server will refuse, too
+            let _ = self.predicted.order(you, order); // the server will refuse it, too
             self.predicted.take_events();
         }
     }
@@ -102,7 +104,7 @@ impl Prediction {
             inputs.set(you, keys);
         }
         self.predicted.step(&inputs);
-        self.predicted.take_events(); // it is the server who says what has happened
+        self.predicted.take_events(); // only the server tells what has happened
         if self.states.len() >= STATES {
             self.states.pop_front();
         }
@@ -121,7 +123,7 @@ impl Prediction {
     }
 }
 
-/// States that are kept: four seconds of them.
+/// States kept: four seconds.
 const STATES: usize = 128;
-/// Orders under way at a time.
+/// Most undecided orders.
 const OPEN_MAX: usize = 32;

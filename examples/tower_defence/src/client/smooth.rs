@@ -1,9 +1,9 @@
-//! What is drawn goes to where it should be in some frames, and does not jump.
+//! Moves what is drawn to its proper position over some frames, without jumps.
 
 use crate::sim::Point;
 use crate::sim::rules::CELL;
 
-/// How far what is drawn is from where it should be, cells.
+/// Distance between the drawn and the proper position, cells.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Smooth {
     x: f32,
@@ -11,7 +11,7 @@ pub(super) struct Smooth {
 }
 
 impl Smooth {
-    /// What was taken to be at `before` is at `after`: it is still drawn where it was, unless that is too far.
+    /// The proper position changed from `before` to `after`. It is still drawn where it was, unless that is too far.
     pub(super) fn moved(&mut self, before: Point, after: Point) {
         self.x += cells(before.x - after.x);
         self.y += cells(before.y - after.y);
@@ -26,19 +26,19 @@ impl Smooth {
         self.y *= FADE;
     }
 
-    /// Where something is drawn that should be at `at`, cells.
+    /// Where to draw something whose proper position is `at`, cells.
     pub(super) fn draw(self, (x, y): (f32, f32)) -> (f32, f32) {
         (x + self.x, y + self.y)
     }
 }
 
-/// Units as cells.
+/// Converts units to cells.
 #[expect(clippy::cast_precision_loss, reason = "a board has 8192 units at most")]
 pub(super) const fn cells(units: i32) -> f32 {
     units as f32 / CELL as f32
 }
 
-/// What is left of the way after a tick: a tenth after 10 ticks.
+/// What remains of the distance after a tick: a tenth after 10 ticks.
 const FADE: f32 = 0.8;
-/// Cells from which on it jumps: whoever was there is at the start again.
+/// Distance from which on it jumps, cells: the runner is at the start again.
 const FAR: f32 = 2.0;

@@ -1,4 +1,4 @@
-//! What a screen draws: a copy of all that is to be seen at one moment.
+//! What a screen draws: a copy of everything visible at one moment.
 
 use super::Client;
 use super::clock::TICK;
@@ -11,28 +11,28 @@ use crate::sim::{
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What is to be seen at one moment.
+/// Everything visible at one moment.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Whether the server has been heard of the last second. If not, what is seen is old.
+    /// Whether the server was heard from in the last second. If not, the view is old.
     pub is_live: bool,
-    /// The client's tick, ahead of the server's by what the network takes.
+    /// The client's tick, ahead of the server's by the delay of the network.
     pub tick: u32,
-    /// Who we are; `None`: a spectator, or not let in yet.
+    /// The own player. `None`: a spectator, or not let in yet.
     pub you: Option<PlayerId>,
-    /// What we do.
+    /// The own role.
     pub role: Role,
-    /// Our money, life, tokens and so on.
+    /// The own money, life, tokens and so on.
     pub purse: Purse,
-    /// What the world is doing.
+    /// The current phase.
     pub phase: Phase,
-    /// Until the phase is over, if not earlier.
+    /// Time until the phase ends, unless it ends earlier.
     pub phase_left: Duration,
-    /// Which wave it is, from 1 on.
+    /// The number of the wave, from 1.
     pub wave: u16,
-    /// What is left of the base.
+    /// Remaining health of the base.
     pub base: u16,
-    /// The cells, with turrets that are not confirmed yet.
+    /// The cells, including turrets that are not confirmed yet.
     pub board: Board,
     /// All turrets.
     pub turrets: Vec<TurretView>,
@@ -44,21 +44,21 @@ pub struct View {
     pub coins: Vec<At>,
     /// All turrets fire twice as often.
     pub is_overcharged: bool,
-    /// Runners that die give twice as much.
+    /// Runners that die pay twice as much.
     pub is_bounty: bool,
-    /// Who plays.
+    /// The players.
     pub players: Vec<PlayerView>,
-    /// What has happened and was said, the oldest first: at most [`LINES`](Self::LINES).
+    /// Events and chat lines, the oldest first: at most [`LINES`](Self::LINES).
     pub lines: VecDeque<Line>,
-    /// How the network is doing.
+    /// The state of the network.
     pub figures: Figures,
 }
 
 impl View {
-    /// Most lines that are kept.
+    /// Most lines kept.
     pub const LINES: usize = 64;
 
-    /// Of a client now; `None`: it has not heard of a world yet.
+    /// The view of a client now. `None`: it has received no world yet.
     pub(super) fn of(client: &Client) -> Option<Self> {
         let prediction = client.prediction.as_ref()?;
         let (world, word) = (prediction.predicted(), prediction.confirmed());
@@ -106,7 +106,7 @@ fn turrets(world: &World, word: &World) -> Vec<TurretView> {
     (0..).zip(&world.turrets).map(view).collect()
 }
 
-/// Ours as predicted, others as they were.
+/// The own runner as predicted, others as they were.
 fn runners(client: &Client, world: &World, word: &World, you: Option<PlayerId>) -> Vec<RunnerView> {
     let view = |runner: &Runner, drawn: Drawn| {
         let health = f32::from(runner.health) / f32::from(runner.full_health(word.wave).max(1));
@@ -133,7 +133,7 @@ fn runners(client: &Client, world: &World, word: &World, you: Option<PlayerId>) 
     all
 }
 
-/// Where our runner is between the last tick and the one before, cells: a tick late, and so without a guess.
+/// Position of the own runner between the last tick and the one before, cells: a tick late, so nothing is guessed.
 fn within_tick(client: &Client, runner: &Runner) -> (f32, f32) {
     let passed = client.clock.ahead(client.now).unwrap_or(0) % TICK;
     let share = u16::try_from(passed * 256 / TICK).map_or(0.0, |share| f32::from(share) / 256.0);
@@ -160,7 +160,7 @@ fn shots(word: &World, runners: &[RunnerView]) -> Vec<ShotView> {
     (0..).zip(&word.turrets).filter_map(view).collect()
 }
 
-/// Ticks for which a shot is seen.
+/// Ticks for which a shot is visible.
 const SHOT: u32 = 5;
 
 /// A turret.
@@ -170,45 +170,45 @@ pub struct TurretView {
     pub id: TurretId,
     /// Where it is.
     pub at: At,
-    /// Whom it hurts most.
+    /// Which runners it hurts most.
     pub colour: Colour,
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
     /// 1 to 4.
     pub level: u8,
-    /// What one level more costs; `None`: it has all.
+    /// The price of the next level. `None`: it has all.
     pub upgrade_cost: Option<u16>,
-    /// Whether the server has not said yet that it is there.
+    /// Whether the server has not confirmed it yet.
     pub is_guess: bool,
 }
 
-/// A runner on the board. Places are in cells, the upper left corner of the board is (0, 0).
+/// A runner on the board. Positions are in cells; the upper left corner of the board is (0, 0).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunnerView {
-    /// Who steers it.
+    /// The player who steers it.
     pub player: PlayerId,
-    /// Whether that is us.
+    /// Whether that is the own player.
     pub is_you: bool,
-    /// Where it is drawn: ours is predicted, others are interpolated; both smoothly.
+    /// Where to draw it: the own one predicted, others interpolated, both smoothed.
     pub x: f32,
     /// See `x`.
     pub y: f32,
-    /// Cells a second.
+    /// Cells per second.
     pub velocity: (f32, f32),
-    /// What it can be hurt by most.
+    /// Its colours.
     pub colours: Colours,
     /// 0 to 1.
     pub health: f32,
     /// Whether it is slowed.
     pub is_slow: bool,
-    /// Whether its place is a guess from its velocity, since nothing newer has come.
+    /// Whether its position is extrapolated from its velocity, because nothing newer has arrived.
     pub is_extrapolated: bool,
 }
 
 /// A shot: from the middle of a turret's cell to a runner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShotView {
-    /// Whose.
+    /// The turret that fired.
     pub turret: TurretId,
     /// From where, cells.
     pub from: (f32, f32),
@@ -216,51 +216,51 @@ pub struct ShotView {
     pub to: (f32, f32),
     /// Its colour.
     pub colour: Colour,
-    /// What fired.
+    /// The kind of turret that fired.
     pub kind: Kind,
-    /// 0 as it is fired, up to 1 where it is not to be seen any more.
+    /// From 0 when it is fired to 1 when it disappears.
     pub age: f32,
 }
 
-/// Somebody who plays.
+/// A player.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PlayerView {
-    /// His place.
+    /// Their place.
     pub player: PlayerId,
-    /// His name.
+    /// Their name.
     pub name: String,
-    /// What he does.
+    /// Their role.
     pub role: Role,
-    /// Whether he is connected.
+    /// Whether they are connected.
     pub is_here: bool,
 }
 
-/// Something to read.
+/// A line of text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Line {
-    /// Something has happened.
+    /// An event.
     Event(Event),
-    /// Somebody has said something.
+    /// Chat.
     Chat {
-        /// Who; `None`: a spectator.
+        /// The sender. `None`: a spectator.
         from: Option<PlayerId>,
-        /// What.
+        /// The text.
         text: String,
     },
 }
 
-/// How the network is doing, for a status bar.
+/// The state of the network, for a status bar.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Round trip, smoothed.
     pub rtt: Duration,
-    /// Share of our packets that gets lost, 0 to 1; `None`: not known.
+    /// Share of our packets that get lost, 0 to 1. `None`: unknown.
     pub loss: Option<f64>,
-    /// Bytes a second that we send, in the last second.
+    /// Bytes sent in the last second.
     pub up: f64,
-    /// Bytes a second that we receive, in the last second.
+    /// Bytes received in the last second.
     pub down: f64,
-    /// How far the last snapshot was from where we took ourselves to be, cells.
+    /// Distance between the last snapshot and our prediction, cells.
     pub error: f32,
     /// The largest such distance of the last two seconds, cells.
     pub error_max: f32,
@@ -268,7 +268,7 @@ pub struct Figures {
     pub snapshots: u64,
     /// Bytes of the last snapshot.
     pub snapshot_bytes: usize,
-    /// Of the same, had it been sent in full.
+    /// The same if it had been sent in full.
     pub full_bytes: usize,
     /// How many ticks we are ahead of the last snapshot.
     pub ahead: i32,

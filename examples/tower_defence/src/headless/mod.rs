@@ -1,4 +1,4 @@
-//! A game without a screen, in virtual time, and what is measured of it.
+//! A game without a screen, in virtual time, with measurements.
 
 mod report;
 mod run;

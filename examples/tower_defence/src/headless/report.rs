@@ -1,27 +1,27 @@
-//! What was measured, as lines of text.
+//! Prints the measurements.
 
 use super::run::{Outcome, Settings, run};
 use super::samples::{Samples, percentile};
 use crate::lab::{LinkSpec, Transport};
 use std::fmt::{self, Write};
 
-/// Percentiles of what was measured.
+/// Percentiles of the measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Cells: median, 99th of a hundred, most.
+    /// Prediction error, cells: median, 99th percentile, maximum.
     pub error: [f32; 3],
-    /// Share of snapshots that were not where the client took them to be, 0 to 1.
+    /// Share of snapshots that differed from the client's prediction, 0 to 1.
     pub wrong: f64,
-    /// Bytes: mean of snapshots as they were sent, and in full.
+    /// Mean size of snapshots, bytes: as sent, and in full.
     pub bytes: [f64; 2],
-    /// From an input to its effect, ms: median, 99th of a hundred.
+    /// From an input to its effect, ms: median, 99th percentile.
     pub effect: [f64; 2],
-    /// Bytes a second of a client, up and down.
+    /// Bytes per second of a client, up and down.
     pub traffic: [f64; 2],
 }
 
 impl Figures {
-    /// Of what was measured after the first five seconds, in which the players come.
+    /// Ignores the first five seconds, in which players join.
     #[must_use]
     pub fn of(samples: &Samples) -> Self {
         let errors = || samples.errors.iter().filter(|(at, _)| at.as_secs() >= WARM).map(|(_, error)| *error);
@@ -46,11 +46,11 @@ impl Figures {
     }
 }
 
-/// The figures of a game, as lines.
+/// Prints the figures of a game.
 ///
 /// # Errors
 ///
-/// None but those of `out`.
+/// Errors of `out`.
 pub fn print(out: &mut impl Write, samples: &Samples, outcome: &Outcome) -> fmt::Result {
     let Figures { error, wrong, bytes, effect, traffic } = Figures::of(samples);
     let Outcome { counts, wave, base } = outcome;
@@ -82,11 +82,11 @@ pub fn print(out: &mut impl Write, samples: &Samples, outcome: &Outcome) -> fmt:
     )
 }
 
-/// A table: the same game over sessions and over KCP alone, at several losses.
+/// Prints a table: the same game over sessions and over KCP alone, at several losses.
 ///
 /// # Errors
 ///
-/// None but those of `out`.
+/// Errors of `out`.
 pub fn compare(out: &mut impl Write, settings: &Settings) -> fmt::Result {
     writeln!(
         out,
@@ -104,11 +104,11 @@ pub fn compare(out: &mut impl Write, settings: &Settings) -> fmt::Result {
     Ok(())
 }
 
-/// A line of that table.
+/// Prints a row of that table.
 ///
 /// # Errors
 ///
-/// None but those of `out`.
+/// Errors of `out`.
 pub fn print_row(out: &mut impl Write, head: &str, samples: &Samples) -> fmt::Result {
     let Figures { error, wrong, bytes, effect, traffic } = Figures::of(samples);
     writeln!(
@@ -129,5 +129,5 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
-/// Seconds in which the players come.
+/// Seconds in which players join.
 const WARM: u64 = 5;

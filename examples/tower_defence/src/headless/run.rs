@@ -1,4 +1,4 @@
-//! Bots for some seconds over a link.
+//! Runs a game with bots for some seconds over a link.
 
 use super::samples::{Latency, Samples, Snapshot, Traffic};
 use crate::client::{Client, Sample};
@@ -7,16 +7,16 @@ use crate::server::Counts;
 use crate::wire::{self, Hello, Wish};
 use std::time::Duration;
 
-/// What is run.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Players.
+    /// Number of players.
     pub bots: u8,
-    /// How long.
+    /// Duration.
     pub seconds: u32,
-    /// Over what.
+    /// The network.
     pub link: LinkSpec,
-    /// What carries it.
+    /// The transport.
     pub transport: Transport,
     /// The same seed gives the same game.
     pub seed: u64,
@@ -30,18 +30,18 @@ impl Default for Settings {
     }
 }
 
-/// What has come of it, beside the samples.
+/// The result of a run, besides the samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
-    /// What the server has counted.
+    /// The server's counters.
     pub counts: Counts,
-    /// The wave that was reached, and what was left of the base.
+    /// The last wave, and the remaining health of the base.
     pub wave: u16,
     /// See `wave`.
     pub base: u16,
 }
 
-/// Plays, and measures.
+/// Plays and measures.
 #[must_use]
 pub fn run(settings: &Settings) -> (Samples, Outcome) {
     let Settings { bots, seconds, link, transport, seed } = settings;
@@ -75,7 +75,7 @@ pub fn run(settings: &Settings) -> (Samples, Outcome) {
     (samples, Outcome { counts: server.counts(), wave: world.wave, base: world.base })
 }
 
-/// Takes what a client has measured since the last time.
+/// Collects what a client has measured since the last call.
 pub(crate) fn sample(client: &mut Client, at: Duration, samples: &mut Samples) {
     let taken = client.take_samples();
     let full = client.confirmed().map_or(0, |world| wire::full_len(world, client.you()));

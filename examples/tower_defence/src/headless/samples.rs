@@ -1,19 +1,20 @@
-//! What is measured of a game: enough to print figures of it, and to draw it.
+//! The measurements of a game: enough to print figures and draw a picture.
 
 use std::time::Duration;
 
-/// What was measured, in the order of time; times are since the game began.
+/// Measurements in the order of time. Times are since the start of the game.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// What the game was: bots, link, transport, seed. For a title.
+    /// Describes the game: bots, link, transport, seed.
     pub title: String,
-    /// How far a snapshot was from where a runner's client took it to be, cells: a sample for each snapshot of each runner.
+    /// Distance between a snapshot and the client's prediction of its runner, cells: one sample per snapshot and
+    /// runner.
     pub errors: Vec<(Duration, f32)>,
-    /// Snapshots that were sent to all clients.
+    /// Snapshots sent to all clients.
     pub snapshots: Vec<Snapshot>,
-    /// How long each input took until a snapshot with its effect was back at who gave it.
+    /// The time from each input to the snapshot with its effect.
     pub latencies: Vec<Latency>,
-    /// Bytes a second of a client, the mean of all, each second.
+    /// Bytes per second of a client: the mean over all, for each second.
     pub traffic: Vec<Traffic>,
 }
 
@@ -22,22 +23,22 @@ pub struct Samples {
 pub struct Snapshot {
     /// When.
     pub at: Duration,
-    /// Its bytes, by what has changed since the last one that the client is known to have.
+    /// Its bytes, as a delta to the last one that the client is known to have.
     pub bytes: usize,
-    /// Its bytes, had all of it been sent.
+    /// Its bytes if it had been sent in full.
     pub full: usize,
 }
 
-/// How long an input took.
+/// The latency of an input.
 #[derive(Clone, Copy, Debug)]
 pub struct Latency {
-    /// When its effect was there.
+    /// When its effect arrived.
     pub at: Duration,
-    /// Since it was given.
+    /// How long that took.
     pub took: Duration,
 }
 
-/// Bytes of a second, of datagrams without the headers of IP and UDP.
+/// Bytes in a second, of datagrams without IP and UDP headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
     /// The end of the second.
@@ -48,7 +49,7 @@ pub struct Traffic {
     pub down: f64,
 }
 
-/// The value below which `percent` of them are; zero where there are none.
+/// The value that `percent` of them do not exceed; zero if there are none.
 #[must_use]
 pub fn percentile<T: Copy + PartialOrd + Default>(values: impl Iterator<Item = T>, percent: usize) -> T {
     let mut values: Vec<T> = values.collect();

@@ -1,4 +1,4 @@
-//! KCP alone, as fast as its users set it: "turbo mode" of its README, decided as ikcp.c decides.
+//! KCP alone in the fastest mode that its README recommends ("turbo mode"), with classic recovery.
 
 use super::stream::Pipe;
 use std::time::Duration;
@@ -12,7 +12,7 @@ impl Pipe for OfKcp {
     #[expect(clippy::expect_used, reason = "the config is a constant")]
     fn new(guest: usize) -> Self {
         let conv = Conv(u32::try_from(guest).unwrap_or(0));
-        // 10 ms, fast resend after 2, no congestion window.
+        // Interval 10 ms, fast resend after 2, no congestion window.
         let config = Config::classic().nodelay(1, 10, 2, true).wndsize(256, 256);
         Self(Kcp::new(conv, &config, DatagramQueue::with_limit(1 << 20)).expect("it is in range"))
     }

@@ -1,4 +1,4 @@
-//! A path by words: `rtt=60ms,loss=5%,jitter=10ms,rate=2mbit`.
+//! A path in words: `rtt=60ms,loss=5%,jitter=10ms,rate=2mbit`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,38 +6,38 @@ use std::time::Duration;
 use thiserror::Error;
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
-/// A path, the same both ways.
+/// A path, the same in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Round trip.
     pub rtt: Duration,
-    /// Chance that a datagram gets lost, each way, 0 to 0.9.
+    /// Chance that a datagram gets lost, in each direction, 0 to 0.9.
     pub loss: f64,
-    /// Most that is added at random each way.
+    /// Most that is added at random in each direction.
     pub jitter: Duration,
-    /// Bits a second; `None`: as many as there are.
+    /// Bits per second. `None`: unlimited.
     pub rate: Option<u64>,
 }
 
 impl Default for LinkSpec {
-    /// 60 ms, 5 %.
+    /// 60 ms with 5 % loss.
     fn default() -> Self {
         Self { rtt: Duration::from_millis(60), loss: 0.05, jitter: Duration::ZERO, rate: None }
     }
 }
 
 impl LinkSpec {
-    /// One direction of it.
+    /// The config of one direction.
     #[must_use]
     pub fn config(&self) -> LinkConfig {
         let loss = if self.loss > 0.0 { Loss::Random(self.loss) } else { Loss::None };
-        // A queue of a quarter of a second.
+        // The queue holds a quarter of a second.
         let bottleneck = self.rate.map(|rate| Bottleneck { rate, queue: (rate / 32).max(3000) });
         LinkConfig { jitter: self.jitter, loss, bottleneck, ..LinkConfig::with_rtt(self.rtt) }
     }
 }
 
-/// What is wrong with a path.
+/// Why a path is invalid.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error(
     "a link is 'rtt=0..2000ms,loss=0..90%,jitter=0..1000ms,rate=32..1000000kbit', and '{0}' is nothing of that"
@@ -68,7 +68,7 @@ impl FromStr for LinkSpec {
     }
 }
 
-/// Bits a second of `500kbit` or `2mbit`.
+/// Bits per second, from `500kbit` or `2mbit`.
 fn rate(value: &str) -> Option<u64> {
     let (number, unit) = match (value.strip_suffix("kbit"), value.strip_suffix("mbit")) {
         (Some(number), _) => (number, 1000),

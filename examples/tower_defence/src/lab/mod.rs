@@ -1,5 +1,5 @@
-//! A server and its clients in one place, with a simulated network between them: in virtual time for tests and figures, by the clock for
-//! a game at home. The same seed gives the same game.
+//! A server and its clients in one process, with a simulated network between them: in virtual time for tests and
+//! figures, in real time for a local game. The same seed gives the same game.
 
 mod kcp;
 mod link;
@@ -25,9 +25,9 @@ pub enum Transport {
     /// Sessions: unreliable datagrams for snapshots and inputs, a reliable channel for the rest.
     #[default]
     Sessions,
-    /// KCP alone, as ikcp.c sends when it is set to be fast: all in one reliable stream.
+    /// KCP alone, set up to be fast: everything in one reliable stream.
     Kcp,
-    /// TCP without delay. It is the system's, and not to be simulated: only [`wired`] has it.
+    /// TCP without delay. It is the system's and cannot be simulated, so only [`wired`] has it.
     Tcp,
 }
 
@@ -72,11 +72,11 @@ struct Guest {
     is_frozen: bool,
 }
 
-/// The server's end of a transport. Clients are numbered in the order in which they came.
+/// The server's end of a transport. Clients are numbered in the order in which they joined.
 trait ServerEnd {
     fn game(&self) -> &Server;
     fn game_mut(&mut self) -> &mut Server;
-    /// A client comes, or comes again, at this number.
+    /// A client joins, or joins again, with this number.
     fn expect(&mut self, guest: usize, hello: &Hello);
     fn input(&mut self, now: Time, guest: usize, datagram: &[u8]);
     fn poll(&mut self, now: Time);
@@ -96,18 +96,18 @@ trait ClientEnd {
     fn wake(&self, now: Time) -> Option<Time>;
     /// Whether the session is over.
     fn is_over(&self) -> bool;
-    /// What a path that is not simulated took to be there.
+    /// Sets the round trip of a path that is not simulated.
     fn set_rtt(&mut self, _: Duration) {}
 }
 
 impl Lab {
-    /// A server without clients; each of them will have such a path.
+    /// A server without clients. Each client will have such a path.
     #[must_use]
     pub fn new(transport: Transport, spec: &LinkSpec, seed: u64) -> Self {
         Self::with_game(transport, spec, seed, Server::new(seed))
     }
 
-    /// The same with a game of one's own.
+    /// The same with an existing game.
     #[must_use]
     pub fn with_game(transport: Transport, spec: &LinkSpec, seed: u64, game: Server) -> Self {
         let now = Time::from_millis(1000);
@@ -116,7 +116,7 @@ impl Lab {
         Self { now, server, next_tick: now, guests, seed, spec, transport, datagram }
     }
 
-    /// A client comes, steered by a bot or by [`command`](Self::command). Returns its number.
+    /// Adds a client, steered by a bot or by [`command`](Self::command). Returns its number.
     pub fn join(&mut self, hello: Hello, is_bot: bool) -> usize {
         let number = self.guests.len();
         let stream = 10 + 10 * number as u64;
@@ -130,7 +130,7 @@ impl Lab {
         number
     }
 
-    /// A client's program dies and is started again: nothing is left of it but its name and ticket.
+    /// A client's program crashes and is restarted. Only its name and ticket remain.
     pub fn restart(&mut self, guest: usize) {
         let Some(hello) = self.guests.get(guest).map(|guest| guest.hello.clone()) else { return };
         let end = self.connect(guest, &hello);
@@ -139,14 +139,14 @@ impl Lab {
         }
     }
 
-    /// A client's program stands still, or goes on. What arrives meanwhile is lost, as in a full buffer.
+    /// Freezes or unfreezes a client's program. What arrives in the meantime is lost, as in a full buffer.
     pub fn freeze(&mut self, guest: usize, is_frozen: bool) {
         if let Some(guest) = self.guests.get_mut(guest) {
             guest.is_frozen = is_frozen;
         }
     }
 
-    /// Changes the paths of all from now on.
+    /// Changes all paths from now on.
     pub fn set_link(&mut self, spec: &LinkSpec) {
         for Guest { up, down, .. } in &mut self.guests {
             let _ = up.set(spec.config()).and_then(|()| down.set(spec.config())); // parsed, so within their ranges
@@ -154,7 +154,7 @@ impl Lab {
         self.spec = spec.clone();
     }
 
-    /// The moment reached.
+    /// The current time.
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
@@ -166,12 +166,12 @@ impl Lab {
         self.server.game()
     }
 
-    /// The same, to let somebody do there what no client of ours does.
+    /// The same, to make changes there that no client can make.
     pub fn server_mut(&mut self) -> &mut Server {
         self.server.game_mut()
     }
 
-    /// How many clients there are.
+    /// The number of clients.
     #[must_use]
     pub fn guests(&self) -> usize {
         self.guests.len()
@@ -183,12 +183,12 @@ impl Lab {
         self.guests.get(guest).map(|guest| guest.end.game())
     }
 
-    /// The same, to take what it has measured.
+    /// The same, to collect its measurements.
     pub fn client_mut(&mut self, guest: usize) -> Option<&mut Client> {
         self.guests.get_mut(guest).map(|guest| guest.end.game_mut())
     }
 
-    /// What a player wants.
+    /// Acts for a player.
     pub fn command(&mut self, guest: usize, command: Command) {
         if let Some(client) = self.client_mut(guest) {
             client.command(command);
@@ -248,7 +248,7 @@ impl Lab {
         self.guests.iter().map(of_guest).chain(server).flatten().min()
     }
 
-    /// All that happens now.
+    /// Does everything that is due now.
     fn step(&mut self) {
         let now = self.now;
         for (number, guest) in self.guests.iter_mut().enumerate() {

@@ -80,7 +80,7 @@ impl ClientOf {
     pub(super) fn new(now: Time, seed: u64, number: usize, hello: &Hello) -> Self {
         let user = hello.encode().unwrap_or_default();
         let config = ClientConfig { user, ..ClientConfig::secret(session(), SECRET) };
-        let stream = 100 + number as u64 + now.as_micros(); // another one after a restart
+        let stream = 100 + number as u64 + now.as_micros(); // a different one after a restart
         let mut session = session::Client::new(&config, random(seed, stream)).expect("it is in range");
         session.connect(now, &[server()]).expect("it connects once");
         Self { session, guest: Guest::default() }
@@ -151,5 +151,5 @@ fn address(guest: usize) -> SocketAddr {
 
 /// The port of the first client.
 const PORT: u16 = 5000;
-/// All in one process: there is nobody to hide it from.
+/// Everything is in one process: there is nobody to hide it from.
 const SECRET: [u8; 32] = *b"nobody is here but we ourselves.";

@@ -1,5 +1,5 @@
-//! The same game over one reliable stream of packets: each waits for those before it. What the receipts of sessions say, that a
-//! snapshot has arrived, is certain here: each goes by the one before.
+//! The same game over one reliable stream of packets, each of which waits for those before it. Sessions tell by
+//! receipts whether a snapshot has arrived; here every snapshot arrives, so each is a delta to the one before.
 
 use super::{ClientEnd, ServerEnd};
 use crate::client::{Client, Path};
@@ -12,23 +12,23 @@ use whitewater::Time;
 /// One end of a stream of packets.
 pub(super) trait Pipe {
     fn new(guest: usize) -> Self;
-    /// Takes bytes of the path.
+    /// Takes bytes from the path.
     fn input(&mut self, now: Time, bytes: &[u8]);
-    /// Queues a packet; `false`: there is no room.
+    /// Queues a packet. `false`: there is no room.
     fn send(&mut self, packet: &[u8]) -> bool;
-    /// Whether so little waits that a packet of the state is not out of date before it leaves.
+    /// Whether so little waits that a packet of state would not be outdated before it is sent.
     fn has_room(&self) -> bool;
-    /// The next packet.
+    /// Replaces the content of `packet` by the next packet. `false`: there is none.
     fn recv(&mut self, packet: &mut Vec<u8>) -> bool;
-    /// Bytes for the path.
+    /// Takes bytes for the path.
     fn pop(&mut self, bytes: &mut Vec<u8>) -> bool;
     fn update(&mut self, now: Time);
     fn flush(&mut self, now: Time);
     fn wake(&self, now: Time) -> Option<Time>;
-    /// Round trip and its deviation; zero: not known.
+    /// Round trip and its deviation; zero: unknown.
     fn rtt(&self) -> (Duration, Duration);
     fn is_over(&self) -> bool;
-    /// What a path that is not simulated took to be there.
+    /// Sets the round trip of a path that is not simulated.
     fn set_rtt(&mut self, _: Duration) {}
 }
 
@@ -79,7 +79,7 @@ impl<P: Pipe> ServerEnd for ServerOf<P> {
         self.game.tick();
         let tick = u64::from(self.game.world().tick);
         for (end, peer) in self.guests.values_mut() {
-            // Behind a full queue a snapshot would only be older: as a game on a stream has to do.
+            // Behind a full queue a snapshot would only get older. A game on a stream must do this.
             if end.pipe.has_room()
                 && self.game.snapshot(*peer, &mut self.packet)
                 && end.send_state(&self.packet)
@@ -155,7 +155,7 @@ impl<P: Pipe> ClientEnd for ClientOf<P> {
         {
             let tick = u64::from(self.game.predicted().map_or(0, |world| world.tick));
             self.game.sent(tick);
-            self.game.delivered(tick); // for certain, if late
+            self.game.delivered(tick); // it will certainly arrive, if late
         }
         while let Some(message) = self.game.pop_message() {
             self.end.send_message(&message);
@@ -182,13 +182,13 @@ impl<P: Pipe> ClientEnd for ClientOf<P> {
     }
 }
 
-/// What a message of the stream is: after a byte that says which.
+/// The kind of a message in the stream, after a byte that tells it.
 enum Packet {
     State(Vec<u8>),
     Message(wire::Message),
 }
 
-/// A pipe, and what goes through it.
+/// A pipe and its buffers.
 struct End<P> {
     pipe: P,
     buf: Vec<u8>,
@@ -212,7 +212,7 @@ impl<P: Pipe> End<P> {
             self.buf.clear();
             self.buf.push(MESSAGE);
             self.buf.extend_from_slice(&bytes);
-            self.pipe.send(&self.buf); // what finds no room is not said
+            self.pipe.send(&self.buf); // what does not fit is dropped
         }
     }
 

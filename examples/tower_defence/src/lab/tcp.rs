@@ -1,4 +1,4 @@
-//! Packets in the bytes of a TCP stream, each after its length. The stream is the system's: see [`wired`](super::wired).
+//! Packets in a TCP stream, each with its length before it. The stream is the system's: see [`wired`](super::wired).
 
 use super::stream::Pipe;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Pipe for OfTcp {
         None
     }
 
-    /// What the connection took to be made: std does not tell what the system measures.
+    /// The time to connect: std does not provide the system's measurements.
     fn rtt(&self) -> (Duration, Duration) {
         (self.rtt, self.rtt / 8)
     }

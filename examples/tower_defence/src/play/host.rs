@@ -1,4 +1,4 @@
-//! A server for others, over a socket.
+//! A server for other players, over a socket.
 
 use super::ticket::drawn;
 use super::{Key, Remote};
@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 use whitewater::ServerConfig;
 
-/// A server, and bots that play at it.
+/// A server, with bots that play on it.
 #[derive(Debug)]
 pub struct Hosting {
     server: whitewater::Server,
@@ -23,14 +23,14 @@ pub struct Hosting {
 }
 
 impl Hosting {
-    /// Begins to listen, and lets so many bots come.
+    /// Starts to listen, and adds bots.
     ///
     /// # Errors
     ///
-    /// The address is not to be had.
+    /// The address is not available.
     pub fn bind(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> io::Result<Self> {
         let config = ServerConfig {
-            // Bots come from one address, and all at once.
+            // All bots come from one address at once.
             sessions_per_address: 64,
             half_open_per_address: 64,
             accept_burst: 64,
@@ -39,7 +39,7 @@ impl Hosting {
         let server = whitewater::Server::bind(at, &config)?;
         let port = server.local_addr()?.port();
         let bot = |number: u8| {
-            // Who could guess it would take the bot's place.
+            // Whoever guesses this could take the bot's place.
             let hello = Hello { name: format!("bot {number}"), wish: Wish::Any, ticket: drawn()? };
             let mut remote = Remote::connect((Ipv4Addr::LOCALHOST, port).into(), key, &hello)?;
             remote.steer_by(Bot::new(seed ^ u64::from(number)));
@@ -49,7 +49,7 @@ impl Hosting {
         Ok(Self { server, host: Host::new(Server::new(seed)), bots, next: Instant::now() })
     }
 
-    /// Takes what has come and does what is due. Call it each millisecond or two.
+    /// Receives what has arrived and does what is due. Call it every millisecond or two.
     ///
     /// # Errors
     ///
@@ -64,10 +64,10 @@ impl Hosting {
         if !late.is_zero() {
             self.host.tick(self.server.machine_mut());
             self.server.flush();
-            // After a pause of the machine the game goes on, it does not catch up.
+            // If the machine was suspended, the game continues without catching up.
             self.next += if late > 8 * TICK { late } else { TICK };
         }
-        self.bots.retain_mut(|bot| bot.pump().is_ok()); // one that is sent away leaves a game that goes on
+        self.bots.retain_mut(|bot| bot.pump().is_ok()); // the game continues without a bot that was sent away
         Ok(())
     }
 

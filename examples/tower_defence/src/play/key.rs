@@ -1,4 +1,4 @@
-//! The secret that server and players share: from a file, or from a pass phrase.
+//! The secret that server and players share: from a file, or from a passphrase.
 
 use std::fmt;
 use std::fs;
@@ -17,11 +17,11 @@ impl Key {
         self.0
     }
 
-    /// A key of a pass phrase, by Argon2id with 3 passes over 64 MiB in 4 lanes, the second choice of RFC 9106, section 4. It takes
-    /// a moment, and so it does for each word that somebody tries who has recorded a handshake.
+    /// Derives a key from a passphrase with Argon2id, 3 passes over 64 MiB in 4 lanes, the second choice of RFC 9106,
+    /// section 4. That takes a moment, and does so for every guess of somebody who has recorded a handshake.
     ///
-    /// The salt is a constant, for both ends have to have the same before they have spoken. So a phrase has to be one that nobody else
-    /// takes: four words by chance, not a name. A key from a file has no such weakness.
+    /// The salt is a constant, because both ends need the same before they communicate. So use a passphrase that nobody
+    /// else uses: four random words, not a name. A key from a file does not have this weakness.
     ///
     /// # Errors
     ///
@@ -37,11 +37,11 @@ impl Key {
         Ok(Self(key))
     }
 
-    /// The key in a file: 64 hexadecimal digits.
+    /// Reads the key from a file: 64 hexadecimal digits.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or has none.
+    /// The file cannot be read, or contains no key.
     pub fn of_file(path: &Path) -> Result<Self, KeyError> {
         let text = fs::read_to_string(path)?;
         let digits = text.trim().as_bytes();
@@ -58,11 +58,11 @@ impl Key {
         Ok(Self(key))
     }
 
-    /// Draws a key and writes it to a new file, which only its owner can read where the system knows such a thing.
+    /// Makes a random key and writes it to a new file, which only its owner can read on systems with permissions.
     ///
     /// # Errors
     ///
-    /// The file is there already or cannot be written, or the system has no random bytes.
+    /// The file exists or cannot be written, or the system has no random bytes.
     pub fn create(path: &Path) -> Result<Self, KeyError> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
@@ -72,7 +72,7 @@ impl Key {
     }
 }
 
-/// A new file, which only its owner can read where the system knows such a thing.
+/// Creates a file that only its owner can read, on systems with permissions.
 pub(super) fn secret_file(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -94,18 +94,18 @@ pub enum KeyError {
     /// The phrase is too short.
     #[error("a pass phrase has at least {PASS_MIN} bytes: some words that nobody would put together")]
     Short,
-    /// The file has none.
+    /// The file contains no key.
     #[error("the file has no key: 64 hexadecimal digits (`token FILE` makes one)")]
     NoKey,
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// Argon2 did not take it.
+    /// Argon2 refused it.
     #[error("argon2: {0}")]
     Argon2(argon2::Error),
 }
 
-/// Least bytes of a pass phrase.
+/// Fewest bytes of a passphrase.
 pub const PASS_MIN: usize = 12;
 const SALT: &[u8] = b"whitewater tower-defence, version 1";
 

@@ -1,4 +1,4 @@
-//! Server, one player and bots in this process, with a simulated network between them, by the clock.
+//! Server, one player and bots in this process, with a simulated network between them, in real time.
 
 use crate::client::{Command, Game, View};
 use crate::lab::{Lab, LinkSpec, Transport};
@@ -7,7 +7,7 @@ use std::io;
 use std::time::Instant;
 use whitewater::Time;
 
-/// A game at home.
+/// A local game.
 pub struct Local {
     lab: Lab,
     start: Instant,
@@ -15,7 +15,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// A player and so many bots, each with such a path to the server.
+    /// A player and this many bots, each with such a path to the server.
     #[must_use]
     pub fn new(name: &str, wish: Wish, bots: u8, link: &LinkSpec, seed: u64) -> Self {
         let mut lab = Lab::new(Transport::Sessions, link, seed);

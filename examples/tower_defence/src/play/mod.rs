@@ -1,4 +1,4 @@
-//! A game by the clock: in this process over a simulated network, as a server for others, or at another's server.
+//! A game in real time: in this process over a simulated network, as a server for others, or on somebody else's server.
 
 mod host;
 mod key;

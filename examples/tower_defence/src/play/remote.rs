@@ -1,4 +1,4 @@
-//! A player at a server on the network.
+//! A player on a server on the network.
 
 use super::Key;
 use crate::bots::Bot;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use whitewater::{ClientConfig, CloseReason, Event};
 
-/// A client over a socket. When its session ends it connects again, and has its place again.
+/// A client over a socket. When its session ends, it connects again and gets its place back.
 #[derive(Debug)]
 pub struct Remote {
     server: SocketAddr,
@@ -18,16 +18,16 @@ pub struct Remote {
     session: whitewater::Client,
     guest: Guest,
     bot: Option<Bot>,
-    /// When it may connect again.
+    /// When to connect again.
     again: Option<Instant>,
 }
 
 impl Remote {
-    /// Begins to connect.
+    /// Starts to connect.
     ///
     /// # Errors
     ///
-    /// There is no socket to be had, or the name is too long.
+    /// There is no socket, or the name is too long.
     pub fn connect(server: SocketAddr, key: &Key, hello: &Hello) -> io::Result<Self> {
         let user = hello.encode().map_err(io::Error::other)?;
         let config = ClientConfig { user, ..ClientConfig::secret(session(), key.bytes()) };
@@ -35,7 +35,7 @@ impl Remote {
         Ok(Self { server, config, session, guest: Guest::default(), bot: None, again: None })
     }
 
-    /// From now on a bot plays.
+    /// Lets a bot play from now on.
     pub fn steer_by(&mut self, bot: Bot) {
         self.bot = Some(bot);
     }
@@ -46,9 +46,9 @@ impl Remote {
         &self.guest.game
     }
 
-    /// Says goodbye, so that others are told at once.
+    /// Says goodbye, so that others notice at once.
     pub fn leave(&mut self) {
-        let _ = self.session.shutdown(0); // who does not hear it notices
+        let _ = self.session.shutdown(0); // a server that misses this notices later
     }
 
     fn on_event(&mut self, event: Event) -> io::Result<()> {
@@ -61,7 +61,7 @@ impl Remote {
             }
             Event::Closed { reason: reason @ (CloseReason::Peer(_) | CloseReason::Rejected(_)), .. } => {
                 let text = self.session.connection().map_or("", |connection| connection.close_text());
-                let text = shown(text); // it goes to a terminal
+                let text = shown(text); // it is shown on a terminal
                 return Err(io::Error::other(format!("the server has closed: {reason} {text}")));
             }
             Event::Closed { .. } => self.again = Some(Instant::now() + AGAIN),
@@ -102,5 +102,5 @@ impl Game for Remote {
     }
 }
 
-/// How long it waits until it connects again.
+/// How long to wait before connecting again.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
-//! The number by which a player has his place again: drawn once for each server, and kept in a file that only he can read. Who knows the
-//! secret of the game and the name of another player does not know it.
+//! The number with which a player gets their place back: random for each server, and kept in a file that only they can
+//! read. Knowing the secret of the game and the name of another player is not enough.
 
 use super::key::secret_file;
 use std::fs;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// The number for a server: what is kept in `dir`, or else one that is drawn now, and kept there if that is possible.
+/// The number for a server: from a file in `dir`, or a new one, which is stored there if possible.
 ///
 /// # Errors
 ///
@@ -20,11 +20,11 @@ pub fn ticket(server: SocketAddr, dir: Option<&Path>) -> io::Result<u64> {
         return Ok(kept);
     }
     let ticket = drawn()?;
-    let _ = keep(&path, ticket); // who cannot keep it plays, but has another place after a restart
+    let _ = keep(&path, ticket); // without a file, the player gets another place after a restart
     Ok(ticket)
 }
 
-/// Where programs keep such things for a user; `None`: the system does not say.
+/// Where programs store such data for a user. `None`: the system does not say.
 #[must_use]
 pub fn state_dir() -> Option<PathBuf> {
     let of = |name| std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -33,7 +33,7 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(dir.join("tower-defence"))
 }
 
-/// A number that nobody guesses.
+/// An unpredictable number.
 pub(super) fn drawn() -> io::Result<u64> {
     getrandom::u64().map_err(io::Error::other)
 }
@@ -41,7 +41,7 @@ pub(super) fn drawn() -> io::Result<u64> {
 fn keep(path: &Path, ticket: u64) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     if path.exists() {
-        fs::remove_file(path)?; // it had no number
+        fs::remove_file(path)?; // it contained no number
     }
     writeln!(secret_file(path)?, "{ticket:016x}")
 }

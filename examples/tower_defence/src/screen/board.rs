@@ -8,14 +8,14 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use tower_defence::client::{RunnerView, ShotView, TurretView, View};
 use tower_defence::sim::{At, Board, Cell, Colour, Colours, Kind, Role};
 
-/// Columns and rows of the terminal that a cell takes.
+/// Columns and rows of the terminal per cell.
 #[derive(Clone, Copy)]
 struct Scale {
     x: u16,
     y: u16,
 }
 
-/// As large as the terminal lets, beside panel and lines.
+/// As large as the terminal allows, beside the panel and the lines.
 fn scale(board: &Board, area: Rect) -> Scale {
     let fits = |scale: &Scale| {
         let (width, height) = (u16::from(board.width()) * scale.x, u16::from(board.height()) * scale.y);
@@ -25,12 +25,12 @@ fn scale(board: &Board, area: Rect) -> Scale {
     sizes.into_iter().find(fits).unwrap_or(Scale { x: 2, y: 1 })
 }
 
-/// Columns of the terminal, with the frame.
+/// Columns of the terminal, including the frame.
 pub(super) fn width(view: &View, area: Rect) -> u16 {
     u16::from(view.board.width()) * scale(&view.board, area).x + 2
 }
 
-/// Rows of the terminal, with the frame.
+/// Rows of the terminal, including the frame.
 pub(super) fn height(view: &View, area: Rect) -> u16 {
     u16::from(view.board.height()) * scale(&view.board, area).y + 2
 }
@@ -123,7 +123,7 @@ impl Canvas<'_> {
         self.put(x.max(left + 1), y, &turret.level.to_string(), style);
     }
 
-    /// A dot on its way, dimmer as it ends.
+    /// A moving dot that gets dimmer.
     fn shot(&mut self, shot: &ShotView) {
         let style = Style::new().fg(paint(shot.colour));
         for step in 1..=3_u8 {
@@ -164,7 +164,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Where in the terminal a place of the board is, in columns and rows.
+    /// The column and row in the terminal of a position on the board.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded before")]
     fn place(&self, x: f32, y: f32) -> (u16, u16) {
         let on = |place: f32, scale: u16| (place * f32::from(scale)).clamp(0.0, 1000.0) as u16;
@@ -180,7 +180,7 @@ pub(super) const fn paint(colour: Colour) -> Color {
     }
 }
 
-/// What light of these colours is.
+/// The colour of mixed light.
 fn mixed(colours: Colours) -> Color {
     match colours.bits() {
         1 => Color::LightRed,

@@ -1,4 +1,4 @@
-//! Around the board: the title, what has happened, how the network is doing, what the keys do.
+//! Around the board: the title, messages, the state of the network, and help for the keys.
 
 use super::controls::Controls;
 use super::words;
@@ -32,7 +32,7 @@ pub(super) fn title(frame: &mut Frame<'_>, area: Rect, view: &View) {
     frame.render_widget(Paragraph::new(Line::from(spans)).bg(Color::Indexed(236)), area);
 }
 
-/// The newest at the bottom; what is being typed below it.
+/// The newest line is at the bottom, with the typed line below it.
 pub(super) fn lines(frame: &mut Frame<'_>, area: Rect, view: &View, controls: &Controls) {
     let mut lines: Vec<Line<'_>> = view.lines.iter().map(|line| told(line, view)).collect();
     if let Some(text) = &controls.chat {
@@ -52,7 +52,7 @@ fn told<'a>(line: &News, view: &View) -> Line<'a> {
     Line::from(Span::styled(format!(" {}", words::line(line, view)), style))
 }
 
-/// What this is all about.
+/// The state of the network: what this example is about.
 pub(super) fn network(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let Figures { rtt, loss, up, down, error, error_max, snapshot_bytes, full_bytes, ahead, .. } =
         view.figures;

@@ -1,10 +1,10 @@
-//! What the keys mean, and what they have chosen so far.
+//! The meaning of keys, and the current selection.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tower_defence::client::{Command, View};
 use tower_defence::sim::{At, Bonus, Cell, Colour, Improvements, Keys, Kind, Order, Phase, Role};
 
-/// What a key has said.
+/// The meaning of a key.
 #[derive(Debug, PartialEq)]
 pub(super) enum Said {
     Nothing,
@@ -12,17 +12,17 @@ pub(super) enum Said {
     Quit,
 }
 
-/// What is chosen: a cell, a turret, improvements; and what is being typed.
+/// The selection: a cell, a turret, improvements; and the text being typed.
 pub(super) struct Controls {
-    /// `None`: not moved yet.
+    /// `None`: the cursor was not moved yet.
     at: Option<At>,
     pub(super) colour: Colour,
     pub(super) kind: Kind,
     pub(super) improvements: Improvements,
-    /// What is typed to be said.
+    /// The chat line being typed.
     pub(super) chat: Option<String>,
     held: Keys,
-    /// Whether the terminal tells when a key is let go.
+    /// Whether the terminal reports released keys.
     tells_releases: bool,
 }
 
@@ -33,7 +33,7 @@ impl Controls {
         Self { at: None, colour, kind, improvements, chat: None, held, tells_releases }
     }
 
-    /// The chosen cell: in the middle at first.
+    /// The selected cell; the centre at first.
     pub(super) fn cursor(&self, view: &View) -> At {
         self.at.unwrap_or(At { x: view.board.width() / 2, y: view.board.height() / 2 })
     }
@@ -155,7 +155,7 @@ impl Controls {
     }
 }
 
-/// The bit changes; of the colours there is one at most.
+/// Toggles a bit. At most one colour is selected.
 fn toggle(all: Improvements, one: Improvements) -> Improvements {
     let colours = Improvements::NO_RED.and(Improvements::NO_GREEN).and(Improvements::NO_BLUE);
     let others = if colours.has(one) { all.bits() & !colours.bits() } else { all.bits() & !one.bits() };
@@ -177,5 +177,5 @@ const fn direction(code: KeyCode) -> Option<Keys> {
     })
 }
 
-/// Most bytes of what is typed.
+/// Most bytes of a typed line.
 const CHAT: usize = 80;

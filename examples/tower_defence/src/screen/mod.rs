@@ -1,4 +1,4 @@
-//! The screen of a game, in a terminal: draws what a [`Game`] shows, and gives it what the keys say.
+//! The screen of a game in a terminal: draws what a [`Game`] shows, and passes on keys.
 
 mod board;
 mod chrome;
@@ -19,15 +19,15 @@ use std::io::{self, stdout};
 use std::time::{Duration, Instant};
 use tower_defence::client::{Game, View};
 
-/// Between two pictures.
+/// Time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
-/// Between two looks at the network.
+/// Time between two checks of the network.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// Shows a game until its player has had enough.
+/// Shows a game until its player quits.
 pub(crate) fn show(game: &mut dyn Game) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
-    // Where the terminal tells when a key is let go, a runner stops then; elsewhere by the space bar.
+    // If the terminal reports released keys, a runner stops on release; otherwise the space bar stops it.
     let tells_releases = supports_keyboard_enhancement().unwrap_or(false);
     if tells_releases {
         execute!(stdout(), PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::REPORT_EVENT_TYPES))?;
@@ -60,7 +60,7 @@ fn run(game: &mut dyn Game, terminal: &mut DefaultTerminal, tells_releases: bool
     }
 }
 
-/// A picture: title, board and panel, what has happened, how the network is doing.
+/// Draws a frame: title, board and panel, messages, the state of the network.
 fn draw(frame: &mut Frame<'_>, view: Option<&View>, controls: &Controls) {
     let Some(view) = view else {
         frame.render_widget(Paragraph::new("connecting ..  (q: leave)").centered(), frame.area());

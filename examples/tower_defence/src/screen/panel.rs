@@ -82,7 +82,7 @@ fn chosen<'a>(text: String, is_chosen: bool, affordable: bool, colour: Color) ->
     Line::from(Span::styled(format!("{mark}{text}"), if is_chosen { style.bold() } else { style }))
 }
 
-/// You first: there may not be room for all.
+/// The own player first: there may not be room for all.
 fn players<'a>(view: &View) -> impl Iterator<Item = Line<'a>> {
     let is_you = |player: &PlayerView| view.you == Some(player.player);
     let you = view.players.iter().filter(move |player| is_you(player));

@@ -1,4 +1,4 @@
-//! What is on the screen, and what keys do, without a terminal.
+//! What the screen shows and what keys do, without a terminal.
 
 use super::controls::{Controls, Said};
 use super::draw;
@@ -11,7 +11,7 @@ use tower_defence::lab::{Lab, LinkSpec, Transport};
 use tower_defence::sim::{At, Improvements, Keys, Order, Phase, Role};
 use tower_defence::wire::{Hello, Wish};
 
-/// A game of so many virtual seconds, as a player of that role sees it.
+/// A game after this many virtual seconds, as a player of this role sees it.
 fn game(wish: Wish, seconds: u64) -> View {
     let mut lab = Lab::new(Transport::Sessions, &LinkSpec::default(), 7);
     lab.join(Hello { name: "Ada".to_owned(), wish, ticket: 1 }, false);

@@ -1,4 +1,4 @@
-//! What has happened, in words.
+//! Events in words.
 
 use tower_defence::client::{Line, View};
 use tower_defence::sim::{Bonus, Event, EventKind, PlayerId, Refusal};

@@ -1,9 +1,9 @@
-//! How often a peer may do something: so many at once, and so many ticks for each one more.
+//! A limit on how often a peer may do something: a burst, and a rate.
 
-/// Tokens that come back with time.
+/// Tokens that refill over time.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// Ticks for which it has been saved, as if each token took `each` of them.
+    /// Tenths of ticks saved, up to the burst.
     saved: u32,
     last: u32,
     most: u32,
@@ -11,7 +11,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// `burst` at once, then one each `ticks` tenths of a tick.
+    /// `burst` at once, then one per `tenths` tenths of a tick.
     pub(super) const fn new(burst: u32, tenths: u32) -> Self {
         Self { saved: burst * tenths, last: 0, most: burst * tenths, each: tenths }
     }

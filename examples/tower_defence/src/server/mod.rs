@@ -1,8 +1,8 @@
-//! The server: it has the truth, and believes nothing that it is told.
+//! The server: it owns the state of the game and does not trust clients.
 //!
-//! Nothing here knows a socket or a clock: whoever carries packets calls [`Server::receive`] and [`Server::take`] with what has come, and
-//! at each tick [`Server::tick`], then [`Server::snapshot`] and [`Server::pop_message`] for each peer. [`carry`](crate::carry) does it over
-//! sessions.
+//! It has no socket and no clock. Whatever carries packets calls [`Server::receive`] and [`Server::take`] with what has
+//! arrived, [`Server::tick`] at each tick, and then [`Server::snapshot`] and [`Server::pop_message`] for each peer.
+//! [`carry`](crate::carry) does this over sessions.
 //!
 //! ```text
 //!   seats    who has which place, and keeps it for a minute when he is away
@@ -23,16 +23,16 @@ use peer::Peer;
 use seats::Seats;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A game and those who are connected to it.
+/// A game and its connected players.
 #[derive(Debug)]
 pub struct Server {
     world: World,
-    /// The newest worlds as they were told, the oldest first: one a tick.
+    /// The newest worlds as sent, one per tick, the oldest first.
     history: VecDeque<World>,
     seats: Seats,
     peers: BTreeMap<PeerId, Peer>,
     next_peer: u32,
-    /// Peers whose place was taken by themselves, come again.
+    /// Peers whose player has connected again.
     replaced: Vec<PeerId>,
     counts: Counts,
     inputs: Inputs,
@@ -42,22 +42,22 @@ pub struct Server {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PeerId(pub u32);
 
-/// What was counted.
+/// The server's counters.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
-    /// Inputs that were there in time.
+    /// Inputs that arrived in time.
     pub in_time: u64,
-    /// Ticks for which a runner's input was not there: it went on as before.
+    /// Ticks for which a runner's input was missing, so it moved on as before.
     pub guessed: u64,
-    /// Inputs that came after their tick.
+    /// Inputs that arrived after their tick.
     pub late: u64,
     /// Orders and packets that were refused.
     pub refused: u64,
-    /// Snapshots in full, and by what has changed.
+    /// Full snapshots, and deltas.
     pub full: u64,
     /// See `full`.
     pub deltas: u64,
-    /// Messages that found no room, since their client had acknowledged nothing for too long.
+    /// Messages dropped because their client had acknowledged nothing for too long.
     pub dropped: u64,
 }
 
@@ -68,7 +68,7 @@ impl Server {
         Self::with_world(World::new(BOARD.0, BOARD.1, seed))
     }
 
-    /// A game that begins with this world.
+    /// A game that starts with this world.
     #[must_use]
     pub fn with_world(world: World) -> Self {
         Self {
@@ -83,13 +83,13 @@ impl Server {
         }
     }
 
-    /// The truth.
+    /// The state of the game.
     #[must_use]
     pub const fn world(&self) -> &World {
         &self.world
     }
 
-    /// The inputs by which it has come to be what it is, of the last tick.
+    /// The inputs of the last tick.
     #[must_use]
     pub const fn inputs(&self) -> &Inputs {
         &self.inputs
@@ -108,11 +108,11 @@ impl Server {
         self.counts
     }
 
-    /// Lets somebody in who has said `hello` in the handshake.
+    /// Lets in a client that said `hello` in the handshake.
     ///
     /// # Errors
     ///
-    /// There is no place, or it is no hello.
+    /// There is no place, or it is not a hello.
     pub fn connect(&mut self, hello: &[u8]) -> Result<PeerId, JoinError> {
         let hello = Hello::decode(hello).map_err(|_| JoinError::Malformed)?;
         let id = PeerId(self.next_peer);
@@ -126,7 +126,7 @@ impl Server {
                 self.replaced.push(old);
             }
             if taken.is_back {
-                self.world.decide(taken.player, 0); // it counts its orders from the beginning
+                self.world.decide(taken.player, 0); // it counts its orders from the start
                 self.tell_all(EventKind::Back, taken.player, 0);
             } else {
                 self.world.join(taken.player, taken.role);
@@ -144,12 +144,12 @@ impl Server {
         }
     }
 
-    /// Takes a peer whose player has come again by another connection: close it.
+    /// Returns a peer whose player has connected again: close it.
     pub fn pop_replaced(&mut self) -> Option<PeerId> {
         self.replaced.pop()
     }
 
-    /// Who a peer is; `None`: a spectator, or nobody.
+    /// The player of a peer. `None`: a spectator, or nobody.
     #[must_use]
     pub fn player(&self, id: PeerId) -> Option<PlayerId> {
         self.peers.get(&id)?.player
@@ -164,7 +164,7 @@ impl Server {
         }
     }
 
-    /// Takes a message of the reliable channel: an order, or what is said.
+    /// Takes a message of the reliable channel: an order, or chat.
     pub fn take(&mut self, id: PeerId, message: Message) {
         let now = self.world.tick;
         let Some(peer) = self.peers.get_mut(&id) else { return };
@@ -188,7 +188,7 @@ impl Server {
         }
     }
 
-    /// A snapshot, by its datagram, is known to have arrived.
+    /// The snapshot in this datagram has arrived.
     pub fn delivered(&mut self, id: PeerId, datagram: u64) {
         if let Some(peer) = self.peers.get_mut(&id)
             && let Some(tick) = peer.receipts.take(datagram)
@@ -197,7 +197,7 @@ impl Server {
         }
     }
 
-    /// Goes on by a tick. Then take each peer's snapshot and messages.
+    /// Advances by a tick. Afterwards, take the snapshot and messages of each peer.
     pub fn tick(&mut self) {
         let next = self.world.tick + 1;
         for peer in self.peers.values_mut() {
@@ -221,12 +221,12 @@ impl Server {
         self.history.push_back(self.world.clone());
     }
 
-    /// The peers there are.
+    /// The current peers.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> + use<> {
         self.peers.keys().copied().collect::<Vec<_>>().into_iter()
     }
 
-    /// Writes the snapshot of the last tick for a peer; `false`: there is none. Then [`sent`](Self::sent).
+    /// Writes the snapshot of the last tick for a peer, then call [`sent`](Self::sent). `false`: there is none.
     pub fn snapshot(&mut self, id: PeerId, bytes: &mut Vec<u8>) -> bool {
         let (Some(peer), Some(world)) = (self.peers.get(&id), self.history.back()) else { return false };
         let base = peer.base.and_then(|tick| self.world_at(tick)).filter(|base| base.tick < world.tick);
@@ -236,7 +236,7 @@ impl Server {
         is_written
     }
 
-    /// Notes in which datagram the last snapshot has left.
+    /// Notes the datagram that carries the last snapshot.
     pub fn sent(&mut self, id: PeerId, datagram: u64) {
         let tick = self.world.tick;
         if let Some(peer) = self.peers.get_mut(&id) {
@@ -268,7 +268,7 @@ impl Server {
         done
     }
 
-    /// Tells a peer that something of his was refused, once a second of each kind.
+    /// Tells a peer that something was refused, at most once a second for each kind.
     fn refuse(&mut self, id: PeerId, refusal: Refusal) {
         self.counts.refused += 1;
         let (tick, running) = (self.world.tick, self.world.phase == crate::sim::Phase::Running);
@@ -286,14 +286,14 @@ impl Server {
         self.peers.values_mut().for_each(|peer| peer.push(message.clone(), &mut self.counts));
     }
 
-    /// Tells everybody who has a place.
+    /// Tells everybody about the player in this place.
     fn tell_player(&mut self, player: PlayerId) {
         if let Some(message) = self.seats.message(player) {
             self.peers.values_mut().for_each(|peer| peer.push(message.clone(), &mut self.counts));
         }
     }
 
-    /// Tells somebody of all who have places.
+    /// Tells a peer about all players.
     fn tell_players(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         for message in PlayerId::all().filter_map(|player| self.seats.message(player)) {

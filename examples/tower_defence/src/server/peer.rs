@@ -1,4 +1,4 @@
-//! One connection: its inputs, what it is known to have, and what it may do how often.
+//! One connection: its inputs, what it is known to have, and limits on what it may do.
 
 use super::Counts;
 use super::budget::Budget;
@@ -12,18 +12,18 @@ pub(super) struct Peer {
     pub(super) player: Option<PlayerId>,
     /// The tick of the newest snapshot that it is known to have.
     pub(super) base: Option<u32>,
-    /// Ticks of the snapshots, by datagrams.
+    /// The tick of each snapshot, by datagram.
     pub(super) receipts: Receipts<u32>,
     pub(super) outbox: VecDeque<Message>,
     pub(super) orders: Budget,
     pub(super) chats: Budget,
     packets: Budget,
-    /// What it holds in ticks to come.
+    /// The keys held in future ticks.
     inputs: BTreeMap<u32, Keys>,
-    /// What it held last, and the newest tick of which it has told.
+    /// The last keys held, and the newest tick for which keys were received.
     held: Keys,
     newest: u32,
-    /// When it was last told of each refusal.
+    /// When it was last told about each refusal.
     told: BTreeMap<u8, u32>,
 }
 
@@ -44,7 +44,7 @@ impl Peer {
         }
     }
 
-    /// Takes inputs, all of them or none.
+    /// Takes inputs: all of them or none.
     pub(super) fn receive(&mut self, now: u32, bytes: &[u8], counts: &mut Counts) -> Result<(), Refusal> {
         if !self.packets.spend(now) {
             return Err(Refusal::Flood);
@@ -56,20 +56,20 @@ impl Peer {
         if packet.is_lost {
             self.base = None;
         }
-        // Who looks on steers nothing, so nobody would ever take what is kept for him.
+        // A spectator steers nothing, so nothing would ever use these inputs.
         let steers = packet.iter().filter(|_| self.player.is_some());
         for (tick, keys) in steers {
             if tick <= now {
                 counts.late += u64::from(tick > self.newest);
             } else {
-                self.inputs.entry(tick).or_insert(keys); // what was said first holds
+                self.inputs.entry(tick).or_insert(keys); // the first input for a tick counts
             }
             self.newest = self.newest.max(tick);
         }
         Ok(())
     }
 
-    /// What it holds in this tick: as far as it has told, else what it held before, but not for ever.
+    /// The keys held in this tick: as received, or else as before, but not forever.
     pub(super) fn keys(&mut self, tick: u32, counts: &mut Counts) -> Keys {
         match self.inputs.remove(&tick) {
             Some(keys) => {
@@ -88,12 +88,12 @@ impl Peer {
         self.held
     }
 
-    /// It has the snapshot of this tick.
+    /// The client has the snapshot of this tick.
     pub(super) fn has(&mut self, tick: u32) {
         self.base = self.base.max(Some(tick));
     }
 
-    /// How far its inputs are ahead of the world.
+    /// How many ticks its inputs are ahead of the world.
     pub(super) fn lead(&self, now: u32) -> Option<i8> {
         if self.newest == 0 {
             return None;
@@ -102,7 +102,7 @@ impl Peer {
         i8::try_from(lead.clamp(-63, 63)).ok()
     }
 
-    /// Queues a message, if it is not too far behind for that.
+    /// Queues a message, unless too many are waiting.
     pub(super) fn push(&mut self, message: Message, counts: &mut Counts) {
         if self.outbox.len() < OUTBOX_MAX {
             self.outbox.push_back(message);
@@ -111,7 +111,7 @@ impl Peer {
         }
     }
 
-    /// Whether it is time to tell it of this refusal again.
+    /// Whether to tell it about this refusal again.
     pub(super) fn may_be_told(&mut self, refusal: Refusal, now: u32) -> bool {
         let is_time = self.told.get(&refusal.code()).is_none_or(|last| now >= last + TELL_AGAIN);
         if is_time {
@@ -121,11 +121,11 @@ impl Peer {
     }
 }
 
-/// Ticks that an input may be ahead of the world: 1.5 s, more than any round trip that is fun.
+/// Most ticks that an input may be ahead of the world: 1.5 s, more than any playable round trip.
 const AHEAD_MAX: u32 = 45;
-/// Ticks for which keys are taken to be held when nothing is heard.
+/// Ticks for which keys count as held when nothing is received.
 const HOLD: u32 = 15;
-/// Messages that wait for a client.
+/// Most messages that wait for a client.
 const OUTBOX_MAX: usize = 512;
-/// Ticks until a player is told of the same refusal again.
+/// Ticks until a player is told about the same refusal again.
 const TELL_AGAIN: u32 = 30;

@@ -1,4 +1,4 @@
-//! Who has which place, and keeps it for a minute when he is away.
+//! The places of players. A place is kept for a minute while its player is away.
 
 use super::PeerId;
 use crate::sim::rules::{HZ, PLAYERS};
@@ -15,29 +15,29 @@ pub(super) struct Seats {
 
 #[derive(Debug)]
 struct Seat {
-    /// The name that he said, and the one that he got.
+    /// The name that the player asked for, and the one that they got.
     said: String,
     name: String,
     ticket: u64,
     role: Role,
-    /// The connection that it is played by, or since when there is none.
+    /// The connection of the player, or since when there is none.
     by: Result<PeerId, u32>,
 }
 
-/// A place that was given.
+/// A place that was given to somebody.
 pub(super) struct Taken {
     pub(super) player: PlayerId,
     pub(super) role: Role,
-    /// He has been here before.
+    /// Whether the player was here before.
     pub(super) is_back: bool,
-    /// By another connection, which is out of date.
+    /// An older connection of the same player.
     pub(super) replaces: Option<PeerId>,
 }
 
 /// Why somebody is not let in.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum JoinError {
-    /// What he says in the handshake is nothing of this game.
+    /// The data in the handshake is not a hello of this game.
     #[error("not a player of this game")]
     Malformed,
     /// All places are taken.
@@ -46,7 +46,7 @@ pub enum JoinError {
 }
 
 impl Seats {
-    /// Gives somebody a place; `None`: he only looks on.
+    /// Gives somebody a place. `None`: they only watch.
     pub(super) fn take(&mut self, hello: &Hello, by: PeerId) -> Result<Option<Taken>, JoinError> {
         if hello.wish == Wish::Watch {
             return Ok(None);
@@ -65,14 +65,14 @@ impl Seats {
         Ok(Some(Taken { player, role, is_back: false, replaces: None }))
     }
 
-    /// A connection is over; whose it was.
+    /// A connection is over. Returns whose it was.
     pub(super) fn leave(&mut self, peer: PeerId, now: u32) -> Option<PlayerId> {
         let (player, seat) = self.seats.iter_mut().find(|(_, seat)| seat.by == Ok(peer))?;
         seat.by = Err(now);
         Some(*player)
     }
 
-    /// Takes the places of those who have been away for too long.
+    /// Frees the places of players who have been away for too long.
     pub(super) fn expired(&mut self, now: u32) -> Vec<PlayerId> {
         let is_over = |seat: &Seat| seat.by.is_err_and(|since| now >= since + KEPT);
         let over = self.seats.iter().filter(|(_, seat)| is_over(seat)).map(|(player, _)| *player);
@@ -81,13 +81,13 @@ impl Seats {
         over
     }
 
-    /// What everybody is told of a place.
+    /// What everybody is told about a place.
     pub(super) fn message(&self, player: PlayerId) -> Option<Message> {
         let Seat { name, role, by, .. } = self.seats.get(&player)?;
         Some(Message::Player { player, role: *role, is_here: by.is_ok(), name: name.clone() })
     }
 
-    /// The role that he wants, or that is needed: a builder for each three runners.
+    /// The role that the player wants or that is needed: one builder for every three runners.
     fn role(&self, wish: Wish) -> Role {
         let count = |role| self.seats.values().filter(|seat| seat.role == role).count();
         match wish {
@@ -98,12 +98,12 @@ impl Seats {
         }
     }
 
-    /// A name that no other has, of letters that are to be seen.
+    /// A name that no other player has, of visible letters.
     fn own_name(&self, name: &str, player: PlayerId) -> String {
         let said = wire::shown(name);
         let said = said.trim();
         let is_free = |name: &str| !name.is_empty() && self.seats.values().all(|seat| seat.name != name);
-        // A few more than there are players: one of them is free.
+        // A few more than there are players, so one of them is free.
         let numbers = (1..=PLAYERS).map(|more| format!("#{player}.{more}"));
         let mut numbers = once(format!("#{player}")).chain(numbers);
         let mut name = said.to_owned();

@@ -1,4 +1,4 @@
-//! The board: n x m cells, and how far each is from the exit.
+//! The board: n x m cells, and the distance of each to the exit.
 
 use super::random::draw;
 use super::rules::{BOARD_MAX, BOARD_MIN, CELL};
@@ -16,13 +16,13 @@ pub struct At {
 }
 
 impl At {
-    /// Its middle.
+    /// Its centre.
     #[must_use]
     pub fn middle(self) -> Point {
         Point { x: i32::from(self.x) * CELL + CELL / 2, y: i32::from(self.y) * CELL + CELL / 2 }
     }
 
-    /// Cells between two in a straight line, the longer way of both.
+    /// Distance of two cells: the larger of columns and rows.
     #[must_use]
     pub fn distance(self, other: Self) -> u8 {
         self.x.abs_diff(other.x).max(self.y.abs_diff(other.y))
@@ -32,39 +32,39 @@ impl At {
 /// What a cell is.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Cell {
-    /// Free: runners walk here, and turrets can be built.
+    /// Free: runners walk here, and turrets can be built here.
     #[default]
     Free,
-    /// Nobody comes through, and nothing is built.
+    /// Nobody can walk or build here.
     Rock,
-    /// Where runners begin.
+    /// Where runners start.
     Start,
-    /// Where they want to go.
+    /// The goal of the runners.
     Exit,
     /// A turret.
     Turret(TurretId),
 }
 
 impl Cell {
-    /// Whether runners walk here.
+    /// Whether runners can walk here.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Free | Self::Start | Self::Exit)
     }
 }
 
-/// All cells. Equal boards have equal cells; the distances follow from them.
+/// All cells. Boards are equal if their cells are; the distances follow from them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Board {
     width: u8,
     height: u8,
     cells: Vec<Cell>,
-    /// Steps to the exit; [`FAR`] where there is no way.
+    /// Steps to the exit; [`FAR`] if there is no way.
     distances: Vec<u16>,
 }
 
 impl Board {
-    /// A board with rocks by a seed; the size is brought into the limits of the rules.
+    /// A board with random rocks from a seed. The size is clamped to the limits of the rules.
     #[must_use]
     pub fn new(width: u8, height: u8, seed: u64) -> Self {
         let mut board = Self::blank(width, height);
@@ -82,7 +82,7 @@ impl Board {
         board
     }
 
-    /// One without rocks.
+    /// A board without rocks.
     #[must_use]
     pub fn blank(width: u8, height: u8) -> Self {
         let width = width.clamp(BOARD_MIN.0, BOARD_MAX.0);
@@ -107,55 +107,55 @@ impl Board {
         self.height
     }
 
-    /// Where runners begin.
+    /// Where runners start.
     #[must_use]
     pub const fn start(&self) -> At {
         At { x: 0, y: self.height / 2 }
     }
 
-    /// Where they want to go.
+    /// The goal of the runners.
     #[must_use]
     pub const fn exit(&self) -> At {
         At { x: self.width - 1, y: self.height / 2 }
     }
 
-    /// A cell; outside there is rock.
+    /// The cell at a position; outside of the board it is rock.
     #[must_use]
     pub fn cell(&self, at: At) -> Cell {
         self.index(at).and_then(|index| self.cells.get(index)).copied().unwrap_or(Cell::Rock)
     }
 
-    /// Every cell with its place, row by row.
+    /// Every cell with its position, row by row.
     pub fn iter(&self) -> impl Iterator<Item = (At, Cell)> + '_ {
         self.places().zip(self.cells.iter().copied())
     }
 
-    /// Every place, row by row.
+    /// Every position, row by row.
     pub fn places(&self) -> impl Iterator<Item = At> + use<> {
         let width = self.width;
         (0..self.height).flat_map(move |y| (0..width).map(move |x| At { x, y }))
     }
 
-    /// Changes a cell. Then [`measure`](Self::measure).
+    /// Changes a cell. Call [`measure`](Self::measure) afterwards.
     pub fn set(&mut self, at: At, cell: Cell) {
         if let Some(place) = self.index(at).and_then(|index| self.cells.get_mut(index)) {
             *place = cell;
         }
     }
 
-    /// Steps from a cell to the exit; `None`: there is no way.
+    /// Steps from a cell to the exit. `None`: there is no way.
     #[must_use]
     pub fn distance(&self, at: At) -> Option<u16> {
         let distance = *self.distances.get(self.index(at)?)?;
         (distance != FAR).then_some(distance)
     }
 
-    /// Measures the distances anew, after cells have changed.
+    /// Computes the distances after cells have changed.
     pub fn measure(&mut self) {
         self.distances = self.distances_without(None);
     }
 
-    /// Whether something at `at` would leave the start or one of these cells without a way.
+    /// Whether an obstacle at `at` would leave the start or one of these cells without a way.
     #[must_use]
     pub fn would_block(&self, at: At, from: &[At]) -> bool {
         let distances = self.distances_without(Some(at));
@@ -198,5 +198,5 @@ fn below(seed: u64, number: u32, count: u8) -> u8 {
     u8::try_from(draw(seed, 0, number, count.into())).unwrap_or(0)
 }
 
-/// There is no way to the exit.
+/// The distance without a way to the exit.
 const FAR: u16 = u16::MAX;

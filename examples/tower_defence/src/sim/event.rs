@@ -1,8 +1,8 @@
-//! What has happened.
+//! Events of the game.
 
 use super::player::PlayerId;
 
-/// Something that has happened, as everybody who it concerns is told.
+/// An event, as reported to everybody whom it concerns.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Event {
     /// When.
@@ -11,15 +11,15 @@ pub struct Event {
     pub kind: EventKind,
     /// Whether a wave was running.
     pub running: bool,
-    /// Money gathered by it, by whom it concerns.
+    /// Money that the player got for it.
     pub money: u16,
-    /// Whom it concerns.
+    /// The player whom it concerns.
     pub id: PlayerId,
-    /// By [`EventKind`].
+    /// Depends on [`EventKind`].
     pub data: u16,
 }
 
-/// What has happened, and what [`Event::data`] is then.
+/// The kind of an event, with the meaning of [`Event::data`].
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum EventKind {
     /// A wave has begun: its number.
@@ -29,9 +29,9 @@ pub enum EventKind {
     Pause,
     /// A runner has taken a coin: 0.
     Coin,
-    /// A runner has reached the exit: what is left of the base.
+    /// A runner has reached the exit: the remaining health of the base.
     Exit,
-    /// A runner was shot: its lives left.
+    /// A runner was shot: its remaining lives.
     Death,
     /// A turret was built: its number.
     Built,
@@ -41,11 +41,11 @@ pub enum EventKind {
     Bonus,
     /// A runner was improved: the six bits.
     Improved,
-    /// An order or input of this player was refused, and changed nothing: the number of the [`Refusal`](super::Refusal).
+    /// An order or input of this player was refused and changed nothing: the number of the [`Refusal`](super::Refusal).
     Refused,
-    /// The game is over, and the builders (1) or the runners (0) have won.
+    /// The game is over: 1 if the builders have won, 0 if the runners have.
     Over,
-    /// A player has come: 0 as a builder, 1 as a runner.
+    /// A player has joined: 0 as a builder, 1 as a runner.
     Joined,
     /// A player has come back: the same.
     Back,
@@ -54,7 +54,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// All of them, by their numbers.
+    /// All of them, in the order of their numbers.
     pub const ALL: [Self; 14] = [
         Self::Wave,
         Self::Pause,
@@ -78,7 +78,7 @@ impl EventKind {
         self as u8
     }
 
-    /// The kind of a number.
+    /// The kind with this number.
     #[must_use]
     pub fn of(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()

@@ -1,11 +1,11 @@
-//! One number for a world: equal worlds have it equal.
+//! A number for a world: equal worlds have equal numbers.
 
 use super::player::PlayerId;
 use super::world::World;
 use std::hash::{Hash, Hasher};
 
 impl World {
-    /// Of all of it.
+    /// Of the whole world.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let mut fnv = self.shared_hash();
@@ -13,7 +13,7 @@ impl World {
         fnv.finish()
     }
 
-    /// Of what a player is told; `None`: a spectator.
+    /// Of what a player is told. `None`: a spectator.
     #[must_use]
     pub fn hash_for(&self, player: Option<PlayerId>) -> u64 {
         let mut fnv = self.shared_hash();
@@ -31,7 +31,7 @@ impl World {
     }
 }
 
-/// The hash FNV-1a, 64 bits: the same on every machine, as std's hashes are not.
+/// The FNV-1a hash, 64 bits: the same on every machine, unlike std's hashes.
 struct Fnv(u64);
 
 impl Hasher for Fnv {
@@ -61,7 +61,7 @@ impl Hasher for Fnv {
         self.write(&number.to_le_bytes());
     }
 
-    // Lengths and discriminants: the same on machines of 32 and 64 bits.
+    // Lengths and discriminants: the same on 32-bit and 64-bit machines.
     fn write_usize(&mut self, number: usize) {
         self.write_u64(number as u64);
     }

@@ -1,9 +1,9 @@
-//! What players hold down in a tick.
+//! The keys that players hold in a tick.
 
 use super::player::PlayerId;
 use super::rules::PLAYERS;
 
-/// Directions that are held, 4 bits.
+/// The directions held, 4 bits.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Keys(u8);
 
@@ -23,19 +23,19 @@ impl Keys {
         Self(bits & 15)
     }
 
-    /// One bit a direction.
+    /// One bit per direction.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Both.
+    /// Both sets of keys.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those of a direction: -1, 0 or 1 column and row, or anything of that sign.
+    /// The keys for a direction: any column and row distance, of which only the sign counts.
     #[must_use]
     pub const fn towards(x: i32, y: i32) -> Self {
         let horizontal = if x < 0 { 4 } else { 8 * (x > 0) as u8 };
@@ -43,7 +43,7 @@ impl Keys {
         Self(horizontal | vertical)
     }
 
-    /// -1, 0 or 1 column and row. Opposite directions are none.
+    /// -1, 0 or 1 column and row. Opposite directions cancel out.
     #[must_use]
     pub const fn direction(self) -> (i32, i32) {
         (bit_of(self.0, 3) - bit_of(self.0, 2), bit_of(self.0, 1) - bit_of(self.0, 0))
@@ -59,13 +59,13 @@ const fn bit_of(bits: u8, bit: u8) -> i32 {
 pub struct Inputs([Keys; PLAYERS as usize]);
 
 impl Inputs {
-    /// What a player holds.
+    /// The keys of a player.
     #[must_use]
     pub fn of(&self, player: PlayerId) -> Keys {
         self.0.get(player.index()).copied().unwrap_or_default()
     }
 
-    /// Sets what a player holds.
+    /// Sets the keys of a player.
     pub fn set(&mut self, player: PlayerId, keys: Keys) {
         if let Some(place) = self.0.get_mut(player.index()) {
             *place = keys;

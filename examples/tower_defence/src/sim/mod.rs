@@ -1,5 +1,5 @@
-//! The game itself: no socket, no clock, no float. The same world and the same inputs give the same world, at the server and in
-//! each client, so a client can go on from the server's word by itself.
+//! The game itself, without a socket, a clock or floating point. The same world and inputs always give the same world,
+//! at the server and at every client, so a client can continue from the server's state by itself.
 //!
 //! ```text
 //!   world     all that there is, one tick further by `step`

@@ -1,4 +1,4 @@
-//! What players buy, and why they do not get it. Each order is checked as a whole before it changes anything.
+//! What players buy, and why an order is refused. Each order is checked as a whole before it changes anything.
 
 use super::board::{At, Cell};
 use super::event::EventKind;
@@ -16,12 +16,12 @@ pub enum Order {
     Place {
         /// Where.
         at: At,
-        /// Whom it hurts most.
+        /// Which runners it hurts most.
         colour: Colour,
         /// What it does.
         kind: Kind,
     },
-    /// Role A: a level more for a turret.
+    /// Role A: raise a turret by a level.
     Upgrade {
         /// Which one.
         turret: TurretId,
@@ -31,7 +31,7 @@ pub enum Order {
         /// Which one.
         bonus: Bonus,
     },
-    /// Role B, between two waves.
+    /// Role B, between two waves: improve the runner.
     Improve(Improvements),
 }
 
@@ -40,17 +40,18 @@ pub enum Order {
 pub struct Improvements(u8);
 
 impl Improvements {
-    /// No turret likes its red any more. Only one colour at a time, and the last one stays.
+    /// The runner loses red, so turrets of that colour hurt it less. Only one colour at a time, and the last colour
+    /// stays.
     pub const NO_RED: Self = Self(1);
-    /// The same of green.
+    /// The same for green.
     pub const NO_GREEN: Self = Self(2);
-    /// The same of blue.
+    /// The same for blue.
     pub const NO_BLUE: Self = Self(4);
-    /// It is faster.
+    /// The runner is faster.
     pub const VELOCITY: Self = Self(8);
-    /// It bears more.
+    /// The runner has more health.
     pub const HEALTH: Self = Self(16);
-    /// The next event that gives money gives twice as much.
+    /// The next event that pays money pays twice as much.
     pub const MONEY: Self = Self(32);
 
     /// The lowest 6 bits.
@@ -59,13 +60,13 @@ impl Improvements {
         Self(bits & 63)
     }
 
-    /// From the lowest on: no red, no green, no blue, velocity, health, money.
+    /// From the lowest bit: no red, no green, no blue, velocity, health, money.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Both.
+    /// Both sets of improvements.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -77,13 +78,13 @@ impl Improvements {
         self.0 & other.0 == other.0
     }
 
-    /// Without a colour.
+    /// The improvement that removes a colour.
     #[must_use]
     pub const fn without(colour: Colour) -> Self {
         Self(1 << colour.code())
     }
 
-    /// What all of them cost.
+    /// The price of all of them.
     #[must_use]
     pub const fn cost(self) -> u16 {
         let [red, green, blue, velocity, health, money] = COSTS;
@@ -99,7 +100,7 @@ impl Improvements {
         (self.0 >> bit & 1) as u16
     }
 
-    /// The colour that it takes away; an error if there are several.
+    /// The colour that is removed. An error if there are several.
     fn colour(self) -> Result<Option<Colour>, Refusal> {
         let mut colours = Colour::ALL.into_iter().filter(|colour| self.has(Self::without(*colour)));
         let colour = colours.next();
@@ -107,10 +108,10 @@ impl Improvements {
     }
 }
 
-/// What each of the six costs.
+/// The price of each of the six.
 const COSTS: [u16; 6] = [60, 60, 60, 40, 40, 15];
 
-/// What role A buys with tokens. Each is unlocked by a wave.
+/// What role A buys with tokens. Each bonus is unlocked by a wave.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Bonus {
     /// All runners are slow for some seconds.
@@ -118,9 +119,9 @@ pub enum Bonus {
     Blizzard,
     /// All turrets fire twice as often for some seconds.
     Overcharge,
-    /// Runners that die in the next seconds give twice as much.
+    /// Runners that die in the next seconds pay twice as much.
     Bounty,
-    /// The base is mended.
+    /// The base is repaired.
     Repair,
 }
 
@@ -134,13 +135,13 @@ impl Bonus {
         self as u8
     }
 
-    /// The bonus of a number.
+    /// The bonus with this number.
     #[must_use]
     pub fn of(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
 
-    /// Tokens that it costs.
+    /// Its price in tokens.
     #[must_use]
     pub const fn cost(self) -> u8 {
         match self {
@@ -153,34 +154,34 @@ impl Bonus {
 /// Why an order or an input was refused.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Refusal {
-    /// It is not what players of this role do.
+    /// Players of this role cannot do this.
     Role,
-    /// It is not the time for it.
+    /// This is not possible in the current phase.
     Phase,
-    /// There is something on the cell already, or somebody.
+    /// The cell is occupied.
     Taken,
-    /// Some runner would have no way to the exit any more.
+    /// Some runner would have no way to the exit.
     Blocks,
-    /// There is not so much money, or there are not so many tokens.
+    /// There is not enough money, or there are not enough tokens.
     Money,
     /// There is no such turret.
     NoTurret,
-    /// It has all its levels, or there are as many as there can be.
+    /// It has the highest level, or there are as many as possible.
     Most,
     /// The bonus is not unlocked yet.
     Locked,
-    /// Bits that contradict each other, or ask for nothing.
+    /// Bits that contradict each other, or that ask for nothing.
     Contradiction,
-    /// Inputs for a tick that is too far ahead.
+    /// Inputs for a tick too far ahead.
     Future,
-    /// More packets or orders than a player has any use for.
+    /// More packets or orders than a player can need.
     Flood,
-    /// Bytes that are nothing of this game.
+    /// Bytes that are not part of this game.
     Malformed,
 }
 
 impl Refusal {
-    /// All of them, by their numbers.
+    /// All of them, in the order of their numbers.
     pub const ALL: [Self; 12] = [
         Self::Role,
         Self::Phase,
@@ -202,7 +203,7 @@ impl Refusal {
         self as u8
     }
 
-    /// The refusal of a number.
+    /// The refusal with this number.
     #[must_use]
     pub fn of(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
@@ -210,11 +211,11 @@ impl Refusal {
 }
 
 impl World {
-    /// Does what a player has ordered.
+    /// Carries out a player's order.
     ///
     /// # Errors
     ///
-    /// Why not; then nothing has changed.
+    /// The reason for the refusal. Nothing has changed then.
     pub fn order(&mut self, player: PlayerId, order: Order) -> Result<(), Refusal> {
         match order {
             Order::Place { at, colour, kind } => self.place(player, at, colour, kind),

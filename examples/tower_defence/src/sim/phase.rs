@@ -6,18 +6,18 @@ use super::rules::{BASE, LIVES, MONEY_RUN, MONEY_START, MONEY_WAVE, PAUSE, WAVE,
 use super::runner::Runner;
 use super::world::World;
 
-/// What the world is doing.
+/// The phase of the game.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Phase {
     /// Runners run.
     Running,
-    /// They wait, and are improved.
+    /// Runners wait, and are improved.
     #[default]
     Upgrading,
 }
 
 impl World {
-    /// Goes on to the next phase when it is time.
+    /// Moves to the next phase when it is time.
     pub(super) fn turn_phase(&mut self) {
         let is_over = match self.phase {
             Phase::Running => self.base == 0 || self.tick >= self.phase_ends || !self.anybody_runs(),
@@ -43,7 +43,7 @@ impl World {
         self.wave += 1;
         let (tick, wave) = (self.tick, self.wave);
         for runner in self.runners_mut() {
-            // One after another, so that they do not all stand in one place.
+            // One after another, so that they do not all stand in the same place.
             let turn = u32::from(runner.player.0 % 8) * 6;
             runner.leave(tick + 1 + turn);
         }
@@ -52,7 +52,7 @@ impl World {
             if purse.role == Role::Runner {
                 purse.life = LIVES.into();
             } else {
-                // The first four waves unlock a bonus each.
+                // Each of the first four waves unlocks a bonus.
                 purse.unlocked |= 1 << (wave - 1).min(3);
             }
         }
@@ -73,7 +73,7 @@ impl World {
         self.tell(EventKind::Pause, None, 0, wave);
     }
 
-    /// Begins anew, with the same players.
+    /// Starts again with the same players.
     fn end_game(&mut self, builders_win: bool) {
         self.tell(EventKind::Over, None, 0, builders_win.into());
         self.clear();

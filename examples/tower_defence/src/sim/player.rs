@@ -1,10 +1,10 @@
-//! Who plays, and what only he is told: his purse.
+//! Players, and their purses, which only they see.
 
 use super::order::Bonus;
 use super::rules::{MONEY_MAX, PLAYERS, TOKENS_MAX};
 use std::fmt;
 
-/// A place at the table, below [`PLAYERS`].
+/// A place in the game, below [`PLAYERS`].
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PlayerId(pub u8);
 
@@ -14,7 +14,7 @@ impl PlayerId {
         (0..PLAYERS).map(Self)
     }
 
-    /// As an index of a table of all players.
+    /// The index into a table of all players.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -27,7 +27,7 @@ impl fmt::Display for PlayerId {
     }
 }
 
-/// What a player does.
+/// The role of a player.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Role {
     /// A: builds turrets.
@@ -37,35 +37,35 @@ pub enum Role {
     Runner,
 }
 
-/// The personal part: the server tells it to its owner only.
+/// The personal state: the server only tells its owner.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Purse {
-    /// What its owner does.
+    /// The role of its owner.
     pub role: Role,
     /// Up to [`MONEY_MAX`].
     pub money: u16,
-    /// Of a runner: lives left in this wave. Of a builder: what is left of the base.
+    /// For a runner: lives left in this wave. For a builder: remaining health of the base.
     pub life: u16,
-    /// Of a runner between two waves: the tick up to which it waits.
+    /// For a runner between two waves: the tick until which it waits.
     pub waits_until: u32,
-    /// Of a runner: the next event that gives money gives twice as much.
+    /// For a runner: whether the next event that pays money pays twice as much.
     pub doubles: bool,
-    /// Of a builder: tokens, each for a bonus.
+    /// For a builder: tokens, which buy bonuses.
     pub tokens: u8,
-    /// Of a builder: the bonuses that can be bought, a bit each.
+    /// For a builder: the bonuses that can be bought, one bit each.
     pub unlocked: u8,
-    /// The number of the newest order that was decided, taken or refused: a client predicts those after it.
+    /// The number of the newest order that was decided, either way. A client predicts the orders after it.
     pub decided: u16,
 }
 
 impl Purse {
-    /// One of a player that comes now.
+    /// The purse of a player who joins now.
     #[must_use]
     pub fn new(role: Role) -> Self {
         Self { role, ..Self::default() }
     }
 
-    /// Puts money in, and tells how much.
+    /// Adds money, and returns how much.
     pub(super) fn gather(&mut self, money: u16) -> u16 {
         let money = if std::mem::take(&mut self.doubles) { money * 2 } else { money };
         self.money = (self.money + money).min(MONEY_MAX);

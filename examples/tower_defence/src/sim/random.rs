@@ -1,4 +1,4 @@
-//! Random numbers without a state: so there is none to be sent.
+//! Random numbers without state, so there is no state to send.
 
 /// A number below `count` for this seed, moment and purpose. Source: the finaliser of `SplitMix64`.
 #[must_use]

@@ -1,4 +1,4 @@
-//! What role B steers.
+//! The runners that role B steers.
 
 use super::board::{At, Board, Cell};
 use super::keys::Keys;
@@ -6,7 +6,7 @@ use super::player::PlayerId;
 use super::rules::{CELL, HALF, HEALTH, HEALTH_STEP, HEALTH_WAVE, SPEED, SPEED_STEP};
 use super::turret::Colour;
 
-/// A place on the board, units.
+/// A position on the board, units.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Point {
     /// From the left.
@@ -23,7 +23,7 @@ impl Point {
         At { x: cell(self.x), y: cell(self.y) }
     }
 
-    /// The square of the distance to another one, units².
+    /// The square of the distance to another point, units².
     #[must_use]
     pub const fn distance_squared(self, other: Self) -> i32 {
         let (x, y) = (self.x - other.x, self.y - other.y);
@@ -31,12 +31,12 @@ impl Point {
     }
 }
 
-/// The colours of a runner: each is what turrets of that colour like.
+/// The colours of a runner: turrets of these colours hurt it more.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Colours(u8);
 
 impl Colours {
-    /// Red, green and blue: how a runner begins.
+    /// Red, green and blue: the initial colours.
     pub const ALL: Self = Self(7);
 
     /// The lowest 3 bits.
@@ -45,7 +45,7 @@ impl Colours {
         Self(bits & 7)
     }
 
-    /// Red, green, blue from the lowest bit on.
+    /// Red, green, blue from the lowest bit.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
@@ -57,46 +57,46 @@ impl Colours {
         self.0 >> colour.code() & 1 == 1
     }
 
-    /// Without a colour.
+    /// The colours without one.
     #[must_use]
     pub const fn without(self, colour: Colour) -> Self {
         Self(self.0 & !(1 << colour.code()))
     }
 
-    /// How many.
+    /// The number of colours.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.0.count_ones()
     }
 }
 
-/// A runner: the enemy that a player of role B steers.
+/// A runner, steered by a player of role B.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Runner {
-    /// Who steers it.
+    /// The player who steers it.
     pub player: PlayerId,
     /// Whether it is on the board.
     pub alive: bool,
-    /// Where it is.
+    /// Its position.
     pub at: Point,
-    /// Units a tick, as it moved in the last one.
+    /// Its velocity in the last tick, units per tick.
     pub velocity: Point,
-    /// What it can be hurt by most.
+    /// Its colours, which decide what hurts it most.
     pub colours: Colours,
-    /// Zero where it is dead.
+    /// Zero if it is dead.
     pub health: u16,
     /// Levels of velocity that were bought.
     pub speed_level: u8,
     /// Levels of health that were bought.
     pub health_level: u8,
-    /// The tick in which it is back, where it is dead; 0: not in this wave.
+    /// The tick in which a dead runner returns; 0: not in this wave.
     pub returns: u32,
-    /// It is slow before this tick.
+    /// It is slow until this tick.
     pub slow_until: u32,
 }
 
 impl Runner {
-    /// One that waits.
+    /// A runner that waits.
     #[must_use]
     pub fn new(player: PlayerId, returns: u32) -> Self {
         Self {
@@ -113,20 +113,20 @@ impl Runner {
         }
     }
 
-    /// Health that it begins a life with.
+    /// Its health at the start of a life.
     #[must_use]
     pub fn full_health(&self, wave: u16) -> u16 {
         HEALTH + HEALTH_WAVE * wave + HEALTH_STEP * u16::from(self.health_level)
     }
 
-    /// Units a tick.
+    /// Units per tick.
     #[must_use]
     pub fn speed(&self, tick: u32) -> i32 {
         let speed = SPEED + SPEED_STEP * i32::from(self.speed_level);
         if tick < self.slow_until { speed / 2 } else { speed }
     }
 
-    /// Puts it at the start; who is steered by whom says in which part of the cell.
+    /// Puts it at the start; its player's number determines where in the cell.
     pub(super) fn enter(&mut self, board: &Board, wave: u16) {
         let middle = board.start().middle();
         let aside = i32::from(self.player.0 % 5) - 2;
@@ -137,7 +137,7 @@ impl Runner {
         self.returns = 0;
     }
 
-    /// Takes it off the board, to be back at `returns`.
+    /// Takes it off the board until `returns`.
     pub(super) fn leave(&mut self, returns: u32) {
         self.alive = false;
         self.health = 0;
@@ -146,11 +146,11 @@ impl Runner {
         self.slow_until = 0;
     }
 
-    /// Goes on by a tick. Along a wall it slides.
+    /// Moves by a tick. It slides along walls.
     pub(super) fn walk(&mut self, tick: u32, keys: Keys, board: &Board) {
         let (x, y) = keys.direction();
         let speed = self.speed(tick);
-        // 181 / 256 is the root of a half: as fast in the diagonal.
+        // 181 / 256 is the root of a half: the same speed in diagonal directions.
         let speed = if x != 0 && y != 0 { speed * 181 / 256 } else { speed };
         let before = self.at;
         let along = Point { x: before.x + x * speed, y: before.y };
@@ -164,14 +164,14 @@ impl Runner {
         self.velocity = Point { x: self.at.x - before.x, y: self.at.y - before.y };
     }
 
-    /// What it goes on with, as long as nothing else is known of who steers it.
+    /// The keys that it continues with while nothing else is known.
     #[must_use]
     pub const fn keys(&self) -> Keys {
         Keys::towards(self.velocity.x, self.velocity.y)
     }
 }
 
-/// Whether a runner can be there.
+/// Whether a runner fits there.
 fn fits(board: &Board, at: Point) -> bool {
     let corner = |x, y| {
         let (x, y) = (at.x + x, at.y + y);
@@ -180,7 +180,7 @@ fn fits(board: &Board, at: Point) -> bool {
     corner(-HALF, -HALF) && corner(HALF, -HALF) && corner(-HALF, HALF) && corner(HALF, HALF)
 }
 
-/// Whether a runner is partly in a cell.
+/// Whether a part of a runner is in a cell.
 pub(super) fn touches(runner: &Runner, at: At) -> bool {
     let corner = |x, y| Point { x: runner.at.x + x, y: runner.at.y + y }.cell() == at;
     corner(-HALF, -HALF) || corner(HALF, -HALF) || corner(-HALF, HALF) || corner(HALF, HALF)

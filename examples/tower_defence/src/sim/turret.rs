@@ -1,11 +1,11 @@
-//! What role A builds, and whom it hits.
+//! The turrets that role A builds, and whom they hit.
 
 use super::board::{At, Board};
 use super::player::PlayerId;
 use super::rules::{CELL, FROST, OTHER_COLOUR};
 use super::runner::Runner;
 
-/// The number of a turret: they are numbered from 0 as they are built.
+/// The number of a turret, counted from 0 in the order of building.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TurretId(pub u8);
 
@@ -25,28 +25,28 @@ impl Colour {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Red, Self::Green, Self::Blue];
 
-    /// Its number, which is that of its bit.
+    /// Its number, which is also that of its bit.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The colour of a number.
+    /// The colour with this number.
     #[must_use]
     pub fn of(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|colour| colour.code() == code)
     }
 }
 
-/// What a turret does.
+/// The kind of a turret.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Kind {
-    /// Fires often, at one.
+    /// Fires often, at one runner.
     #[default]
     Gun,
-    /// Hurts little, and slows.
+    /// Hurts little, and slows down.
     Frost,
-    /// Fires far and seldom, and hits all that are near.
+    /// Fires far and rarely, and hits all runners near its target.
     Mortar,
 }
 
@@ -60,13 +60,13 @@ impl Kind {
         self as u8
     }
 
-    /// The kind of a number.
+    /// The kind with this number.
     #[must_use]
     pub fn of(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// What one costs; each level more costs as much again, times the level that it has.
+    /// The price of a new one. Each further level costs as much times the current level.
     #[must_use]
     pub const fn cost(self) -> u16 {
         match self {
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// Units that it reaches.
+    /// Its range, units.
     #[must_use]
     pub const fn range(self) -> i32 {
         match self {
@@ -110,26 +110,26 @@ impl Kind {
 pub struct Turret {
     /// Where it is.
     pub at: At,
-    /// Whom it hurts most.
+    /// Which runners it hurts most.
     pub colour: Colour,
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
     /// 1 to [`TURRET_LEVELS`](super::rules::TURRET_LEVELS).
     pub level: u8,
     /// The tick of its last shot; 0: it has not fired.
     pub fired: u32,
-    /// At whom.
+    /// The runner that it fired at.
     pub target: PlayerId,
 }
 
 impl Turret {
-    /// What it costs to raise it by a level.
+    /// The price of the next level.
     #[must_use]
     pub fn upgrade_cost(&self) -> u16 {
         self.kind.cost() * u16::from(self.level)
     }
 
-    /// What it takes off a runner.
+    /// The damage to a runner.
     #[must_use]
     pub fn damage(&self, runner: &Runner) -> u16 {
         let damage = self.kind.damage() * (1 + u16::from(self.level)) / 2;
@@ -143,7 +143,7 @@ impl Turret {
         self.fired == 0 || tick >= self.fired + reload
     }
 
-    /// Whom it fires at: the one in range who is nearest to the exit.
+    /// The runner it fires at: the one in range that is nearest to the exit.
     pub(super) fn aim<'a>(
         &self,
         board: &Board,
@@ -155,13 +155,13 @@ impl Turret {
             .map(|runner| runner.player)
     }
 
-    /// Whether a shot at `target` hits a runner, too.
+    /// Whether a shot at `target` also hits `runner`.
     pub(super) const fn hits(&self, target: &Runner, runner: &Runner) -> bool {
         let is_near = target.at.distance_squared(runner.at) <= CELL * CELL;
         target.player.0 == runner.player.0 || (matches!(self.kind, Kind::Mortar) && is_near)
     }
 
-    /// Hits a runner; the damage done.
+    /// Hits a runner.
     pub(super) fn hit(&self, tick: u32, runner: &mut Runner) {
         runner.health = runner.health.saturating_sub(self.damage(runner));
         if self.kind == Kind::Frost {

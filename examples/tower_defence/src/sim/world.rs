@@ -1,4 +1,4 @@
-//! All that there is, one tick further by `step`.
+//! The whole state of the game. `step` advances it by one tick.
 
 use super::board::{At, Board, Cell};
 use super::event::{Event, EventKind};
@@ -13,34 +13,34 @@ use super::rules::{
 use super::runner::{Runner, has_arrived};
 use super::turret::Turret;
 
-/// All that there is. A client has the same, but for the purses of others.
+/// The whole state. A client has the same, except for the purses of others.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct World {
-    /// Ticks since the beginning.
+    /// Ticks since the start.
     pub tick: u32,
-    /// What is random follows from it.
+    /// All random numbers are derived from it.
     pub seed: u64,
     /// The cells.
     pub board: Board,
-    /// By their numbers.
+    /// The turrets, by number.
     pub turrets: Vec<Turret>,
     pub(crate) runners: [Option<Runner>; PLAYERS as usize],
     pub(crate) purses: [Option<Purse>; PLAYERS as usize],
-    /// Where coins lie.
+    /// The cells with coins.
     pub coins: [Option<At>; COINS as usize],
-    /// What it is doing.
+    /// The current phase.
     pub phase: Phase,
-    /// The tick in which the phase is over, if not earlier.
+    /// The tick in which the phase ends, unless it ends earlier.
     pub phase_ends: u32,
-    /// Waves that have begun.
+    /// Number of waves that have begun.
     pub wave: u16,
-    /// What is left of the base.
+    /// Remaining health of the base.
     pub base: u16,
-    /// Runners that have died, up to the next token.
+    /// Runners that have died since the last token.
     pub kills: u16,
-    /// Turrets fire twice as often before this tick.
+    /// Until this tick, turrets fire twice as often.
     pub overcharge_until: u32,
-    /// Runners that die give twice as much before this tick.
+    /// Until this tick, runners that die pay twice as much.
     pub bounty_until: u32,
     pub(crate) events: Vec<Event>,
 }
@@ -52,7 +52,7 @@ impl World {
         Self::on(Board::new(width, height, seed), seed)
     }
 
-    /// The same on a board of one's own.
+    /// The same on an existing board.
     #[must_use]
     pub const fn on(board: Board, seed: u64) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Goes on by a tick.
+    /// Advances by one tick.
     pub fn step(&mut self, inputs: &Inputs) {
         self.tick += 1;
         self.turn_phase();
@@ -87,12 +87,12 @@ impl World {
         }
     }
 
-    /// Takes what has happened since the last time.
+    /// Returns what has happened since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    /// A player comes.
+    /// A player joins.
     pub fn join(&mut self, player: PlayerId, role: Role) {
         let money = MONEY_LATE * self.wave;
         let is_runner = role == Role::Runner;
@@ -100,7 +100,7 @@ impl World {
             role,
             money: if is_runner { money } else { MONEY_START + money },
             life: if is_runner { LIVES.into() } else { self.base },
-            // The bonuses of the waves that there were: a bit each, four at most.
+            // One bit for each bonus that was unlocked by a wave, four at most.
             unlocked: if is_runner { 0 } else { 15 >> (4 - self.wave.min(4)) },
             waits_until: if is_runner && self.phase == Phase::Upgrading { self.phase_ends } else { 0 },
             ..Purse::default()
@@ -115,7 +115,7 @@ impl World {
         self.tell(EventKind::Joined, Some(player), 0, is_runner.into());
     }
 
-    /// A player leaves; what he has built stays.
+    /// A player leaves. What they have built stays.
     pub fn leave(&mut self, player: PlayerId) {
         if let (Some(place), Some(seat)) =
             (self.runners.get_mut(player.index()), self.purses.get_mut(player.index()))
@@ -136,13 +136,13 @@ impl World {
         self.runners.get(player.index())?.as_ref()
     }
 
-    /// What a player has; a client knows only his own.
+    /// What a player has. A client only knows its own.
     #[must_use]
     pub fn purse(&self, player: PlayerId) -> Option<&Purse> {
         self.purses.get(player.index())?.as_ref()
     }
 
-    /// All that players hold, as far as can be seen: each runner goes on as it went.
+    /// The inputs as far as can be seen: each runner continues in its direction.
     #[must_use]
     pub fn seen_inputs(&self) -> Inputs {
         let mut inputs = Inputs::default();
@@ -175,7 +175,7 @@ impl World {
         self.purses.get_mut(player.index())?.as_mut()
     }
 
-    /// Notes what has happened.
+    /// Records an event.
     pub(super) fn tell(&mut self, kind: EventKind, id: Option<PlayerId>, money: u16, data: u16) {
         let (tick, running) = (self.tick, self.phase == Phase::Running);
         self.events.push(Event { tick, kind, running, money, id: id.unwrap_or_default(), data });
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Takes away all that was built, and all coins.
+    /// Removes everything that was built, and all coins.
     pub(super) fn clear(&mut self) {
         for turret in std::mem::take(&mut self.turrets) {
             self.board.set(turret.at, Cell::Free);
@@ -198,7 +198,7 @@ impl World {
         (self.kills, self.overcharge_until, self.bounty_until) = (0, 0, 0);
     }
 
-    /// Each second a coin, where none lies and somebody can come by.
+    /// Lays a coin each second, on a free cell that somebody can reach.
     fn lay_coins(&mut self) {
         let Self { tick, seed, board, coins, .. } = self;
         if !tick.is_multiple_of(30) {
@@ -239,7 +239,7 @@ impl World {
         self.tell(kind, Some(player), money, data);
     }
 
-    /// Each turret that is ready and sees somebody fires.
+    /// Every turret that is ready and sees a runner fires.
     fn fire(&mut self) {
         let Self { tick, board, turrets, runners, overcharge_until, .. } = self;
         for turret in turrets.iter_mut() {

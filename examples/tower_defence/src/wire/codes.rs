@@ -1,4 +1,4 @@
-//! The small types that packets are made of.
+//! The small types in packets.
 
 use super::fields::Fields;
 use crate::sim::rules::{BOARD_MAX, MONEY_MAX, PLAYERS, TURRETS};
@@ -7,7 +7,7 @@ use crate::sim::{
 };
 use whitewater::message::BitsError;
 
-/// One of a few, by its number.
+/// One of a few values, by number.
 fn code<F: Fields, T>(
     fields: &mut F,
     value: &mut T,
@@ -61,13 +61,13 @@ pub(super) fn any_at<F: Fields>(fields: &mut F, at: &mut At) -> Result<(), BitsE
     fields.int(&mut at.y, 0..=BOARD_MAX.1 - 1)
 }
 
-/// A cell of this one.
+/// A cell of this board.
 pub(super) fn at<F: Fields>(fields: &mut F, at: &mut At, board: &Board) -> Result<(), BitsError> {
     fields.int(&mut at.x, 0..=board.width() - 1)?;
     fields.int(&mut at.y, 0..=board.height() - 1)
 }
 
-/// A tick: few bits when it is near `now`, or zero.
+/// A tick: few bits if it is near `now`, or zero.
 pub(super) fn moment<F: Fields>(fields: &mut F, value: &mut u32, now: u32) -> Result<(), BitsError> {
     if !differs(*value != 0, fields)? {
         *value = 0;
@@ -83,7 +83,7 @@ pub(super) fn moment<F: Fields>(fields: &mut F, value: &mut u32, now: u32) -> Re
     Ok(())
 }
 
-/// A bit that says whether something differs, and so follows.
+/// A bit that says whether something differs and therefore follows.
 pub(super) fn differs<F: Fields>(mut differs: bool, fields: &mut F) -> Result<bool, BitsError> {
     fields.bool(&mut differs)?;
     Ok(differs)
@@ -131,7 +131,7 @@ pub(super) fn event<F: Fields>(fields: &mut F, value: &mut Event) -> Result<(), 
     fields.int(&mut value.data, 0..=DATA_MAX)
 }
 
-/// Later than any tick that there can be, so that sums of ticks do not overflow.
+/// Later than any tick, so that sums of ticks do not overflow.
 pub(super) const MOMENT_MAX: u32 = 1 << 31;
-/// Largest data of an event: none is more than the health of a base, a number of a turret or six bits.
+/// Largest data of an event. No health of a base, number of a turret or set of six bits is larger.
 const DATA_MAX: u16 = 255;

@@ -1,12 +1,12 @@
-//! Fields either way: a writer takes them, a reader puts what it reads in their place. So one function a type does both, and the ends
-//! cannot disagree, also where what is told depends on what the reader has.
+//! Fields for both directions: a writer takes them, a reader replaces them. So one function per type does both, and the
+//! ends cannot disagree, even if the encoding depends on what the reader has.
 
 use std::ops::RangeInclusive;
 use whitewater::message::{BitReader, BitWriter, BitsError, Int};
 
-/// What fields are passed to.
+/// Where fields are passed to.
 pub(super) trait Fields: Sized {
-    /// Whether they are replaced by what is read.
+    /// Whether fields are replaced by what is read.
     const READS: bool;
 
     fn bool(&mut self, value: &mut bool) -> Result<(), BitsError>;
@@ -18,10 +18,10 @@ pub(super) trait Fields: Sized {
     /// Up to `max` bytes.
     fn string(&mut self, value: &mut String, max: usize) -> Result<(), BitsError>;
 
-    /// A value that both ends know.
+    /// A value that both ends already know.
     fn check(&mut self, expected: u32) -> Result<(), BitsError>;
 
-    /// Up to `max` items, each passed by `each`.
+    /// Up to `max` items; `each` passes an item.
     fn list<T: Default>(
         &mut self,
         items: &mut Vec<T>,
@@ -102,7 +102,7 @@ impl Fields for BitReader<'_> {
     }
 }
 
-/// A type that is passed by one function is a message.
+/// Makes a message from a type that one function passes.
 macro_rules! message {
     ($name:ident, $shape:literal, $blank:expr) => {
         impl whitewater::Message for $name {

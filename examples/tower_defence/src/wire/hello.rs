@@ -1,37 +1,37 @@
-//! What a client says of itself in the handshake.
+//! What a client says about itself in the handshake.
 
 use super::fields::{Fields, message};
 use super::{pack, unpack};
 use whitewater::message::BitsError;
 
-/// Who comes, and as what.
+/// Who joins, and in which role.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Hello {
-    /// What the others see, up to [`NAME_MAX`] bytes.
+    /// The name that others see, up to [`NAME_MAX`] bytes.
     pub name: String,
-    /// What he would like to do.
+    /// The preferred role.
     pub wish: Wish,
-    /// A random number that the client keeps and nobody else knows: who comes back with the same name and number has his place again,
-    /// within a minute.
+    /// A random number that only the client knows and keeps: a player who returns with the same name and number within
+    /// a minute gets their place back.
     pub ticket: u64,
 }
 
-/// What a player would like to do.
+/// The preferred role of a player.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Wish {
-    /// What is needed most.
+    /// Whatever is needed most.
     #[default]
     Any,
     /// Role A.
     Build,
     /// Role B.
     Run,
-    /// Look on.
+    /// Only watch.
     Watch,
 }
 
 impl Hello {
-    /// As bytes for the handshake.
+    /// Encodes it for the handshake.
     ///
     /// # Errors
     ///
@@ -42,11 +42,11 @@ impl Hello {
         Ok(bytes)
     }
 
-    /// From the bytes of the handshake.
+    /// Decodes it from the handshake.
     ///
     /// # Errors
     ///
-    /// They are none of this game.
+    /// The bytes are not a hello of this game.
     pub fn decode(bytes: &[u8]) -> Result<Self, BitsError> {
         unpack(bytes)
     }

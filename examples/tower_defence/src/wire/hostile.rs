@@ -1,15 +1,16 @@
-//! What has to hold for any bytes: the fuzz target searches for some for which it does not, the tests try many.
+//! What must hold for any bytes. The fuzz target searches for counterexamples; the tests try many inputs.
 
 use super::{Hello, Inputs, Message, full_len, pack, read, unpack};
 use crate::server::Server;
 use crate::sim::{Bonus, Order, PlayerId, Role, World};
 use std::sync::OnceLock;
 
-/// Reads bytes as the packet that the first of them chooses, and checks what comes of it.
+/// Reads bytes as the packet that the first byte selects, and checks the result.
 ///
 /// # Panics
 ///
-/// A packet is written otherwise than it was read, or a world that was read cannot be played, or a server believes something.
+/// A packet is written differently from how it was read, or a world that was read cannot be played, or a server accepts
+/// something wrong.
 pub fn any_packet(bytes: &[u8]) {
     let Some((which, bytes)) = bytes.split_first() else { return };
     match which % 8 {
@@ -52,7 +53,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// What is read is written with the same bytes.
+/// What was read is written as the same bytes.
 fn comes_back<T: whitewater::Message>(bytes: &[u8]) {
     if let Ok(value) = unpack::<T>(bytes) {
         let mut again = Vec::new();
@@ -71,7 +72,7 @@ fn message(bytes: &[u8]) {
     }
 }
 
-/// It is refused, or the world that it gives can be played.
+/// It is refused, or gives a world that can be played.
 fn snapshot(bytes: &[u8]) {
     let full = read(bytes, None, |_| None);
     let delta = read(bytes, Some(PlayerId(1)), |_| Some(played()));
@@ -85,7 +86,7 @@ fn snapshot(bytes: &[u8]) {
     }
 }
 
-/// Inputs do nothing at once, and later no more than keys can do.
+/// Inputs have no effect at once, and later no more than keys can have.
 fn server(bytes: &[u8]) {
     let mut server = Server::with_world(played().clone());
     let Ok(peer) = server.connect(&Hello::default().encode().unwrap_or_default()) else { return };

@@ -1,4 +1,4 @@
-//! What goes by the reliable channel.
+//! The messages of the reliable channel.
 
 use super::codes::{event, order, player, role};
 use super::fields::{Fields, message};
@@ -6,34 +6,34 @@ use super::hello::NAME_MAX;
 use crate::sim::{Event, Improvements, Order, PlayerId, Role};
 use whitewater::message::BitsError;
 
-/// What goes by the reliable channel: each once, in order.
+/// A message of the reliable channel: delivered once, in order.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Message {
-    /// A player wants to buy something. Orders are numbered by their client, from 1 on.
+    /// A player wants to buy something. Each client numbers its orders from 1.
     Order {
-        /// Its number; snapshots say which one was decided last.
+        /// Its number. Snapshots tell which order was decided last.
         number: u16,
-        /// What he wants.
+        /// The order.
         order: Order,
     },
-    /// Somebody says something. What a client says of who it is does not count.
+    /// Chat. The server ignores what a client says about its sender.
     Chat {
-        /// Who; `None`: a spectator.
+        /// The sender. `None`: a spectator.
         from: Option<PlayerId>,
-        /// What, up to [`CHAT_MAX`] bytes.
+        /// The text, up to [`CHAT_MAX`] bytes.
         text: String,
     },
-    /// Something has happened.
+    /// An event of the game.
     Event(Event),
-    /// Who has a place at the table.
+    /// The player in a place.
     Player {
         /// Which place.
         player: PlayerId,
-        /// What he does.
+        /// The player's role.
         role: Role,
-        /// Whether he is connected.
+        /// Whether they are connected.
         is_here: bool,
-        /// His name.
+        /// Their name.
         name: String,
     },
 }
@@ -41,7 +41,7 @@ pub enum Message {
 message!(Message, "messages of the tower defence", Self::Event(Event::default()));
 
 impl Message {
-    /// What kind it is, then its fields.
+    /// Its kind, then its fields.
     fn pass<F: Fields>(&mut self, fields: &mut F) -> Result<(), BitsError> {
         let mut kind = match self {
             Self::Order { .. } => 0,
@@ -72,7 +72,7 @@ impl Message {
         }
     }
 
-    /// One of this kind, to be read into.
+    /// An empty message of this kind, to be read into.
     fn blank(kind: u8) -> Self {
         let (player, role, name) = (PlayerId(0), Role::Builder, String::new());
         match kind {
@@ -84,5 +84,5 @@ impl Message {
     }
 }
 
-/// Most bytes of what is said at once.
+/// Most bytes of a chat line.
 pub const CHAT_MAX: usize = 120;

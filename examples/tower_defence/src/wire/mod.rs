@@ -1,14 +1,14 @@
-//! Every packet of the game, as bits. One function a type writes and reads, so the ends cannot disagree; what is read may
-//! come from anyone, and what is out of its bounds is an error that changes nothing.
+//! Every packet of the game, as bits. One function per type both writes and reads, so the ends cannot disagree. Packets
+//! may come from anyone: a value out of range is an error and changes nothing.
 //!
-//! | what | from, to | way | why |
+//! | what | from, to | sent | because |
 //! |---|---|---|---|
-//! | [`Hello`] | client, server | in the handshake | who comes, as what, and whether he was here before |
-//! | [`Inputs`] | B, server | unreliable, all that are not known to have arrived | a lost one comes with the next |
-//! | [`Snapshot`] | server, all | unreliable, by what the client is known to have | a lost one costs nothing but itself |
-//! | [`Message::Order`] | A and B, server | reliable channel | each once, in order |
-//! | [`Message::Chat`] | both ways | reliable channel | the same |
-//! | [`Message::Event`], [`Message::Player`] | server, client | reliable channel | the same |
+//! | [`Hello`] | client, server | in the handshake | it tells who joins, in which role, and whether they were here before |
+//! | [`Inputs`] | B, server | unreliably, all that are not known to have arrived | the next packet repeats lost ones |
+//! | [`Snapshot`] | server, all | unreliably, as a delta to what the client is known to have | a lost one never affects later ones |
+//! | [`Message::Order`] | A and B, server | on the reliable channel | each must arrive once, in order |
+//! | [`Message::Chat`] | both ways | on the reliable channel | the same |
+//! | [`Message::Event`], [`Message::Player`] | server, client | on the reliable channel | the same |
 
 mod codes;
 mod fields;
@@ -29,14 +29,14 @@ pub use text::{is_shown, shown};
 
 use whitewater::message::{BitReader, BitWriter, BitsError};
 
-/// Most bytes of a packet: what an unreliable datagram of a session holds at least.
+/// Most bytes of a packet: these fit into an unreliable datagram of any session.
 pub const PACKET_MAX: usize = 1150;
 
-/// Writes a value into `bytes`, which are emptied before.
+/// Writes a value into `bytes`, replacing their content.
 ///
 /// # Errors
 ///
-/// It does not fit into [`PACKET_MAX`], or a value is out of its bounds.
+/// It does not fit into [`PACKET_MAX`], or a value is out of range.
 pub fn pack(value: &impl whitewater::Message, bytes: &mut Vec<u8>) -> Result<(), BitsError> {
     let mut to = BitWriter::with_limit(std::mem::take(bytes), 8 * PACKET_MAX);
     value.pack(&mut to)?;
@@ -44,11 +44,11 @@ pub fn pack(value: &impl whitewater::Message, bytes: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// Reads a value, and nothing must be left.
+/// Reads a value, which must use all bytes.
 ///
 /// # Errors
 ///
-/// The bytes are none of this type.
+/// The bytes are not of this type.
 pub fn unpack<T: whitewater::Message>(bytes: &[u8]) -> Result<T, BitsError> {
     let mut from = BitReader::new(bytes);
     let value = T::unpack(&mut from)?;

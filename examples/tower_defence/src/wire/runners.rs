@@ -1,4 +1,4 @@
-//! Each enemy, by what has changed: alive or dead, position, velocity, colours, health.
+//! Every runner as a delta: alive or dead, position, velocity, colours, health.
 
 use super::codes::{differs, moment};
 use super::fields::Fields;
@@ -48,7 +48,7 @@ fn change<F: Fields>(
     if differs(runner.returns != before.returns, fields)? {
         moment(fields, &mut runner.returns, now)?;
     }
-    // What changes only between two waves.
+    // This only changes between two waves.
     let bought = |runner: &Runner| (runner.colours, runner.speed_level, runner.health_level);
     if differs(bought(runner) != bought(before), fields)? {
         let mut bits = runner.colours.bits();
@@ -60,7 +60,7 @@ fn change<F: Fields>(
     Ok(())
 }
 
-/// How far it has moved if that is not far, else where it is.
+/// The distance if it is short, otherwise the position.
 fn place<F: Fields>(fields: &mut F, at: &mut Point, before: Point, board: &Board) -> Result<(), BitsError> {
     for (at, before, cells) in [(&mut at.x, before.x, board.width()), (&mut at.y, before.y, board.height())] {
         let near = -NEAR..=NEAR - 1;
@@ -79,7 +79,7 @@ fn place<F: Fields>(fields: &mut F, at: &mut Point, before: Point, board: &Board
     Ok(())
 }
 
-/// Units a tick, faster than any runner.
+/// Units per tick, faster than any runner.
 const VELOCITY_MAX: i32 = 63;
-/// Units that are told by a distance, 9 bits: five ticks at full speed.
+/// Distances up to this take 9 bits, units: five ticks at full speed.
 const NEAR: i32 = 256;

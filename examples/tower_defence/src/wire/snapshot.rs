@@ -1,5 +1,5 @@
-//! A snapshot: the world at a tick, by what has changed since one that the client has. In full it is told by a blank world, which
-//! everybody has; so there is one way to write and to read both.
+//! A snapshot: the world at a tick, as a delta to one that the client has. A full snapshot is a delta to a blank world,
+//! which everybody has, so there is one way to write and read both.
 
 use super::PACKET_MAX;
 use super::codes::{MOMENT_MAX, at, differs, moment, player, role};
@@ -14,27 +14,27 @@ use whitewater::message::{BitReader, BitWriter, BitsError};
 /// A snapshot that was read.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// What comes before the world.
+    /// The header.
     pub head: Head,
-    /// The world, as its reader is to see it.
+    /// The world as its reader may see it.
     pub world: World,
 }
 
-/// What comes before the world.
+/// The header before the world.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Head {
     /// The tick of the world.
     pub tick: u32,
-    /// How many ticks before it the base is, the world that it is told by; `None`: the blank one.
+    /// How many ticks ago the base was. `None`: the base is the blank world.
     pub age: Option<u8>,
-    /// How many ticks ahead of this one the newest input was that the server had of the reader: what he aligns his clock by. At most
-    /// 63 either way; `None`: it has none.
+    /// How many ticks the newest input that the server has from the reader is ahead of this tick. The client adjusts
+    /// its clock by this. At most 63 either way. `None`: there is none.
     pub lead: Option<i8>,
-    /// In full: who the reader is; `None`: a spectator.
+    /// In a full snapshot: who the reader is. `None`: a spectator.
     pub you: Option<PlayerId>,
-    /// In full: what the world began with.
+    /// In a full snapshot: the seed of the world.
     pub seed: u64,
-    /// In full: columns and rows.
+    /// In a full snapshot: columns and rows.
     pub size: (u8, u8),
 }
 
@@ -53,11 +53,12 @@ impl Head {
     }
 }
 
-/// Writes the world for a player, by `base` if he has one that is not too old, into `bytes`, which are emptied before.
+/// Writes the world for a player into `bytes`, replacing their content. `base`: a world that the player has and that is
+/// not too old.
 ///
 /// # Errors
 ///
-/// It does not fit, which no world of the rules causes.
+/// It does not fit. No world within the rules causes this.
 pub fn write(
     bytes: &mut Vec<u8>,
     world: &World,
@@ -80,11 +81,11 @@ pub fn write(
     Ok(())
 }
 
-/// Reads a snapshot for `you`; `find` has the worlds of earlier ones by their ticks.
+/// Reads a snapshot for `you`. `find` returns the worlds of earlier ones by tick.
 ///
 /// # Errors
 ///
-/// It is none, or goes by a world that is not there.
+/// It is not a snapshot, or its base is missing.
 pub fn read<'a>(
     bytes: &[u8],
     you: Option<PlayerId>,
@@ -110,7 +111,7 @@ pub fn read<'a>(
     Ok(Snapshot { head, world })
 }
 
-/// Bytes of the same snapshot in full.
+/// Length of the same snapshot in full, bytes.
 #[must_use]
 pub fn full_len(world: &World, you: Option<PlayerId>) -> usize {
     let mut bytes = Vec::new();
@@ -120,20 +121,20 @@ pub fn full_len(world: &World, you: Option<PlayerId>) -> usize {
 /// Why a snapshot was not read.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum ReadError {
-    /// Its bits are none of a snapshot.
+    /// Its bits are not a snapshot.
     #[error(transparent)]
     Bits(#[from] BitsError),
-    /// The world that it goes by is not there, or not any more.
+    /// The base is missing, or no longer stored.
     #[error("the world that the snapshot goes by is not there")]
     NoBase,
 }
 
-/// The world that everybody has.
+/// The blank world.
 fn blank(seed: u64, (width, height): (u8, u8)) -> World {
     World::on(Board::blank(width, height), seed)
 }
 
-/// All of a world that differs from `base`, and at the end a check of all that its reader sees: there, both have the same.
+/// Everything that differs from `base`, and a checksum over what its reader sees, which must be the same at both ends.
 fn change<F: Fields>(
     fields: &mut F,
     world: &mut World,
@@ -185,7 +186,7 @@ fn coins<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(
     Ok(())
 }
 
-/// Life, money, waiting time, tokens and bonuses: of the reader only.
+/// Life, money, waiting time, tokens and bonuses: only the reader's.
 fn personal<F: Fields>(
     fields: &mut F,
     world: &mut World,
@@ -210,7 +211,7 @@ fn personal<F: Fields>(
     })
 }
 
-/// Most ticks that a base is older than what is told by it: two seconds.
+/// Most ticks between a base and its delta: two seconds.
 pub const AGE_MAX: u8 = 63;
-/// The last tick that there is: two years.
+/// The last tick possible: after two years.
 pub const TICK_MAX: u32 = MOMENT_MAX - 4096;

@@ -1,4 +1,4 @@
-//! The board: n x m cells of k bits, by what has changed.
+//! The board: n x m cells of k bits, as a delta.
 
 use super::codes::{colour, differs, kind, moment, player, turret};
 use super::fields::Fields;
@@ -6,7 +6,7 @@ use crate::sim::rules::{TURRET_LEVELS, TURRETS};
 use crate::sim::{At, Cell, Colour, Kind, Turret, TurretId, World};
 use whitewater::message::BitsError;
 
-/// What a cell shows: 3 bits, and 12 more for a turret.
+/// The content of a cell: 3 bits, and 12 more for a turret.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Square {
     cell: Cell,
@@ -54,7 +54,8 @@ impl Square {
     }
 }
 
-/// The cells that differ from those of `base`: a bit if none does, a bit for each row without one, a bit for each cell of others.
+/// The cells that differ from those of `base`: a bit if none does, a bit for each row without any, a bit for each cell
+/// of the other rows.
 pub(super) fn board<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     let is_other = |world: &World, at: At| Square::of(world, at) != Square::of(base, at);
     let any = world.board.places().any(|at| is_other(world, at));
@@ -79,7 +80,7 @@ pub(super) fn board<F: Fields>(fields: &mut F, world: &mut World, base: &World) 
     if F::READS { build(world, &read) } else { Ok(()) }
 }
 
-/// Puts squares that were read on the board. Numbers of turrets have to go on from each other.
+/// Puts squares that were read on the board. Turrets must have consecutive numbers.
 fn build(world: &mut World, squares: &[(At, Square)]) -> Result<(), BitsError> {
     let mut turrets: Vec<Option<Turret>> = world.turrets.drain(..).map(Some).collect();
     turrets.resize(TURRETS.into(), None);
@@ -107,7 +108,7 @@ fn build(world: &mut World, squares: &[(At, Square)]) -> Result<(), BitsError> {
     Ok(())
 }
 
-/// Who has fired when at whom, where it differs from `base`: a bit for none, a bit each for the others.
+/// Which turret has fired when and at whom, if it differs from `base`: a bit for none, otherwise a bit for each.
 pub(super) fn shots<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     let now = world.tick;
     let before = |index: usize| base.turrets.get(index).map_or((0, Default::default()), shot);

@@ -1,8 +1,9 @@
-//! What people write: names, and what is said. Others see it in their terminals.
+//! Texts by people: names and chat lines. Others see them in their terminals.
 
-/// Whether a letter is one to be seen. Not so are those that a terminal obeys (with them every escape sequence begins), that turn the
-/// direction of what follows, or that take no room, by which two names would look alike. Source: Unicode, general category `Cc` and the
-/// property `Default_Ignorable_Code_Point`, with the separators of lines and annotations.
+/// Whether a letter is visible. Not visible are those that terminals interpret (every escape sequence starts with one),
+/// that change the direction of the following text, or that take no room, so that two names could look alike. Source:
+/// Unicode, general category `Cc` and the property `Default_Ignorable_Code_Point`, with the separators of lines and
+/// annotations.
 #[must_use]
 pub fn is_shown(letter: char) -> bool {
     let is_hidden = matches!(
@@ -16,7 +17,7 @@ pub fn is_shown(letter: char) -> bool {
     !letter.is_control() && !is_hidden
 }
 
-/// A text without letters that are not to be seen.
+/// The visible letters of a text.
 #[must_use]
 pub fn shown(text: &str) -> String {
     text.chars().filter(|letter| is_shown(*letter)).collect()

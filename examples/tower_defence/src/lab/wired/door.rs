@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use whitewater::Time;
 
-/// A server's way to its clients.
+/// The server's connection to its clients.
 pub(super) trait Door {
     fn receive(&mut self, now: Time, end: &mut dyn ServerEnd) -> io::Result<()>;
     fn send(&mut self, guest: usize, bytes: &[u8]) -> io::Result<()>;
@@ -18,7 +18,7 @@ pub(super) trait Door {
     }
 }
 
-/// One socket; clients are numbered as they come, or as they say.
+/// One socket. Clients are numbered in the order in which they arrive, or by the number that they send.
 pub(super) struct Datagrams {
     socket: UdpSocket,
     guests: BTreeMap<SocketAddr, usize>,
@@ -62,7 +62,7 @@ impl Door for Datagrams {
     }
 }
 
-/// A listener, and a stream each.
+/// A listener, and a stream for each client.
 pub(super) struct Streams {
     listener: TcpListener,
     guests: BTreeMap<usize, Stream>,

@@ -1,6 +1,6 @@
-//! The same game over real sockets between two machines or network namespaces, to compare what carries it. All three go the same way: a server
-//! on one side, so many bots, each with a socket of its own, on the other. For measuring among friends: a stranger who says nothing holds the TCP
-//! server up. Who plays for real has `play`.
+//! The same game over real sockets between two machines or network namespaces, to compare transports. All of them work
+//! alike: a server on one side, and bots on the other, each with its own socket. Only for measurements among friends: a
+//! stranger who connects and says nothing blocks the TCP server. To play for real, use `play`.
 
 mod door;
 mod player;
@@ -17,11 +17,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::Time;
 
-/// Serves for so long.
+/// Serves for this long.
 ///
 /// # Errors
 ///
-/// A socket fails.
+/// A socket has failed.
 pub fn serve(at: SocketAddr, transport: Transport, seconds: u32, seed: u64) -> io::Result<()> {
     let mut end = transport.server(seed, Server::new(seed));
     let mut door: Box<dyn Door> = match transport {
@@ -48,11 +48,11 @@ pub fn serve(at: SocketAddr, transport: Transport, seconds: u32, seed: u64) -> i
     Ok(())
 }
 
-/// Plays with so many bots for so long, and measures.
+/// Plays with this many bots for this long, and measures.
 ///
 /// # Errors
 ///
-/// A socket fails, or nobody answers.
+/// A socket has failed, or nobody answers.
 pub fn play(at: SocketAddr, transport: Transport, bots: u8, seconds: u32, seed: u64) -> io::Result<Samples> {
     let start = Instant::now();
     let player = |number: u8| Player::connect(at, transport, number, start, seed);
@@ -79,13 +79,13 @@ pub fn play(at: SocketAddr, transport: Transport, bots: u8, seconds: u32, seed: 
     Ok(samples)
 }
 
-/// `None`: there is nothing yet, or nobody there.
+/// `None`: there is nothing yet, or nobody is there.
 fn would_block<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) => match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionRefused => Ok(None),
-            // The other side has gone home: it is over soon.
+            // The other side has left: the run ends soon.
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Ok(None),
             _ => Err(error),
         },
@@ -96,7 +96,7 @@ fn now(start: Instant) -> Time {
     Time::from_millis(1000) + start.elapsed()
 }
 
-/// A datagram that begins so is of the comparison, and of no transport.
+/// Datagrams that start with this belong to the comparison, not to a transport.
 const KNOCK: [u8; 4] = [0xff; 4];
-/// Between two looks at the sockets.
+/// Time between two checks of the sockets.
 const PAUSE: Duration = Duration::from_micros(500);

@@ -1,4 +1,4 @@
-//! A bot over a socket of its own.
+//! A bot with its own socket.
 
 use super::stream::Stream;
 use super::{KNOCK, now, would_block};
@@ -98,7 +98,7 @@ fn open(at: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Says who comes until the server has heard it: KCP has no handshake.
+/// Repeats who joins until the server has heard it: KCP has no handshake.
 fn knock(at: SocketAddr, number: u8, hello: &[u8]) -> io::Result<UdpSocket> {
     let socket = open(at)?;
     socket.set_nonblocking(false)?;

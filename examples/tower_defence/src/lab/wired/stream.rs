@@ -1,10 +1,10 @@
-//! TCP as a game has to use it.
+//! TCP as a game must use it.
 
 use super::would_block;
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-/// A TCP stream without delay, and what it has not taken yet.
+/// A TCP stream without delay, and data that it has not accepted yet.
 pub(super) struct Stream {
     pub(super) socket: TcpStream,
     waiting: Vec<u8>,
