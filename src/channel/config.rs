@@ -1,4 +1,4 @@
-//! The knobs of a channel, and of the packets that channels share.
+//! The settings of channels, and of the packets that channels share.
 
 use super::{AnyChannel, Channel, ChannelKind};
 use crate::config::{ConfigError, in_range, time_in_range, unless};
@@ -6,30 +6,32 @@ use crate::kcp;
 use crate::message::pack::Payload;
 use std::time::Duration;
 
-/// What brings the messages of a channel to the other end.
+/// How the messages of a channel travel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "there are two")]
 pub enum Carrier {
-    /// KCP: a message leaves at once, and what gets lost is found by time. The fastest under loss, for ordered channels and streams.
+    /// KCP: a message is sent at once, and loss is detected by timing. The fastest under loss. For ordered channels and
+    /// streams.
     Kcp,
-    /// Packets: many small messages share one, packed bit by bit. Smaller, for every kind but streams. Messages too long for a packet go by
-    /// KCP beside them.
+    /// Packets: many small messages share one, packed bit by bit. Takes fewer bytes. For every kind except streams.
+    /// Messages too long for a packet travel by KCP.
     Packets,
 }
 
-/// When a message in packets that is not known to have arrived is sent again.
+/// When to resend a message in packets that is not known to have arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a time of one's own, or one by the path")]
 pub enum Resend {
-    /// So long after it was last sent, 0 to 60 s. Zero: in every packet.
+    /// This long after it was last sent, 0 to 60 s. Zero: in every packet.
     After(Duration),
-    /// So many percent of the round trip after, 1 to 10,000; after 0.1 s as long as none is known.
+    /// After this percentage of the round trip, 1 to 10,000; after 0.1 s while no round trip is known.
     Rtt(u16),
 }
 
-/// How one channel works: plain fields, checked once. Nothing is clamped: a value out of range is a [`ConfigError`].
+/// The settings of a channel: plain fields, checked once. Nothing is clamped: a value out of range is a
+/// [`ConfigError`].
 ///
-/// Both ends of a channel need the same `channel`, `carrier` and `max_message`, and in packets the same `receive_buffer` and
+/// Both ends must have the same `channel`, `carrier` and `max_message`, and in packets the same `receive_buffer` and
 /// `messages_per_packet`. The handshake compares them.
 ///
 /// ```
@@ -42,30 +44,33 @@ pub enum Resend {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made with `..CHANNEL.config()`")]
 pub struct ChannelConfig {
-    /// Which channel it is, and what it carries.
+    /// The channel: its number, its kind and the type of its messages.
     pub channel: AnyChannel,
-    /// What carries it: KCP for ordered channels and streams, unless it is said, packets for all others.
+    /// How its messages travel. Default: KCP for ordered channels and streams, packets for all others.
     pub carrier: Carrier,
-    /// Longest message, bytes: 1 to 2^26 (64 MiB), 1 MiB unless it is said. Unreliable and sequenced messages have to fit into a datagram
-    /// whatever it is. Each end keeps one that is coming whole, so it bounds the memory that a peer can fill.
+    /// Longest message, bytes: 1 to 2^26 (64 MiB); 1 MiB by default. Unreliable and sequenced messages must also fit
+    /// into a datagram. Each end holds an incoming message until it is complete, so this limits the memory that a peer
+    /// can fill.
     pub max_message: u32,
-    /// KCP, for what it carries of this channel. `mtu`, `rcv_mtu` and `stream` mean nothing here: the session sets them.
+    /// The settings of KCP, for what it carries of this channel. The session sets `mtu`, `rcv_mtu` and `stream`; values
+    /// given here are ignored.
     pub kcp: kcp::Config,
-    /// In packets: messages that may wait or be under way, 1 to 16,384; 256 unless it is said.
+    /// In packets: most messages waiting or in flight, 1 to 16,384; 256 by default.
     pub send_buffer: u16,
-    /// In packets: messages that the receiver keeps until they are read, 1 to 16,384; 256 unless it is said.
+    /// In packets: most messages that the receiver holds until they are read, 1 to 16,384; 256 by default.
     pub receive_buffer: u16,
-    /// Most messages in a packet: 1 to 256; 64 unless it is said.
+    /// Most messages per packet: 1 to 256; 64 by default.
     pub messages_per_packet: u16,
-    /// Most bits of a packet for this channel: 64 to 2^19, which is no limit.
+    /// Most bits of this channel per packet: 64 to 2^19. The maximum, which is the default, is no limit.
     pub bits_per_packet: u32,
-    /// When a reliable message in packets is sent again: 0.1 s after, unless it is said.
+    /// When to resend a reliable message in packets; after 0.1 s by default.
     pub resend: Resend,
-    /// Whether it is sent again at once when the packet that had it is lost: yes, unless it is said.
+    /// Whether to resend it at once when the packet that carried it is lost. On by default.
     pub resend_lost: bool,
-    /// Reliable messages in packets that are not known to have arrived after so long are given up: 1 ms to 1 h. `None`, the default: never.
+    /// Give up reliable messages in packets that are not known to have arrived after this long: 1 ms to 1 h. `None`,
+    /// the default: never.
     pub expire_after: Option<Duration>,
-    /// In packets: whether it is told which messages have arrived. No, unless it is said.
+    /// In packets: whether to report which messages have arrived. Off by default.
     pub receipts: bool,
 }
 
@@ -95,7 +100,7 @@ impl ChannelConfig {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// The first field out of range, with its value and its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         in_range("max_message", self.max_message, 1..=MESSAGE_MAX)?;
         in_range("send_buffer", self.send_buffer, 1..=BUFFER_MAX)?;
@@ -121,12 +126,12 @@ impl ChannelConfig {
         self.kcp.check()
     }
 
-    /// Whether it has to be known which messages in packets arrived.
+    /// Whether the sender must know which messages in packets have arrived.
     pub(super) const fn is_tracked(&self) -> bool {
         self.channel.kind.is_reliable() || self.receipts
     }
 
-    /// How long after it was last sent a message in packets is sent again; `rtt` is zero when none is known.
+    /// How long after it was last sent to resend a message in packets. `rtt` is zero if it is unknown.
     pub(super) fn resend_after(&self, rtt: Duration) -> Duration {
         match self.resend {
             Resend::After(time) => time,
@@ -143,15 +148,16 @@ impl<P: Payload + ?Sized> From<Channel<P>> for ChannelConfig {
 }
 
 settings! {
-    /// Channels in packets without a session, and the packets that they share. Both ends need the same channels.
+    /// The settings of channels in packets without a session, and of their packets. Both ends need the same channels.
     #[derive(Clone, Debug, Eq, PartialEq)]
     pub struct ChannelsConfig {
-        /// Those whose carrier is [`Packets`](Carrier::Packets), by their numbers: 1 to 32.
+        /// The channels with the carrier [`Packets`](Carrier::Packets), by number: 1 to 32.
         pub channels: Vec<ChannelConfig> = Vec::new(), 1..=super::CHANNELS_MAX as u64;
-        /// Most bytes of channels in a packet: 16 to 65,535. Below the `fragment_above` of the packets, or one lost fragment loses all.
+        /// Most bytes of channels per packet: 16 to 65,535. Keep it below the `fragment_above` of the packets;
+        /// otherwise one lost fragment loses the whole packet.
         pub payload_max: u16 = 1187, 16..=u16::MAX.into();
-        /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768 / `messages_per_packet` of the reliable channels,
-        /// so that the ids in them do not come round. What is acknowledged later than that is sent again.
+        /// Most packets that wait for acknowledgement, the newest ones: 64 to 32,768 / `messages_per_packet` of the
+        /// reliable channels, so that the ids in them stay unique. Messages in older packets are resent.
         pub packets: u16 = 256;
     }
 }
@@ -161,7 +167,7 @@ impl ChannelsConfig {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// The first field out of range, with its value and its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         for (place, channel) in self.channels.iter().enumerate() {
@@ -182,7 +188,7 @@ impl ChannelsConfig {
         Ok(())
     }
 
-    /// Bits that one message may take with its head, so that it fits into a packet of its own.
+    /// Most bits of one message with its header, so that it fits into a packet by itself.
     pub(super) fn room_for_one(&self, channel: &ChannelConfig) -> usize {
         let presence = self.channels.len();
         (8 * usize::from(self.payload_max) - presence).min(channel.bits_per_packet as usize)
@@ -191,9 +197,9 @@ impl ChannelsConfig {
 
 /// Longest message, bytes.
 const MESSAGE_MAX: u32 = 64 << 20;
-/// The usual time until a message is sent again.
+/// Default time until a message is resent.
 const RESEND_AFTER: Duration = Duration::from_millis(100);
-/// Ids are compared over half of their range, of which the buffers of both ends take a half each.
+/// Ids are compared over half of their range; the buffers of both ends take half of that each.
 const BUFFER_MAX: u16 = 1 << 14;
-/// Most ids in the packets that are remembered: with the buffers of both ends, less than there are.
+/// Most ids in remembered packets. Together with the buffers of both ends, fewer than there are.
 const IDS_MAX: u16 = 1 << 15;

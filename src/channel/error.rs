@@ -4,7 +4,7 @@ use super::AnyChannel;
 use crate::message::BitsError;
 use thiserror::Error;
 
-/// Why a handle is none of the session's channels: the channels of its config and the constants in the program differ.
+/// Why a handle does not match a channel of the session: the config and the constants of the program differ.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ChannelError {
@@ -13,10 +13,10 @@ pub enum ChannelError {
     Missing {
         /// The number of the handle.
         number: u8,
-        /// How many channels there are.
+        /// How many channels there are, numbered from 0.
         count: usize,
     },
-    /// The channel with this number is of another kind, or carries another type.
+    /// The channel with this number has another kind or another type.
     #[error("channel {} is {there}, and the handle is {handle}", handle.number())]
     Wrong {
         /// The handle.
@@ -32,18 +32,18 @@ impl ChannelError {
     }
 }
 
-/// Why something was not taken to be sent.
+/// Why a message was not accepted for sending.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum SendError {
-    /// As much waits as may. This is back-pressure, not a failure: send it again in a later frame, or less. After
-    /// [`Event::Writable`](crate::Event::Writable) there is room on reliable channels.
+    /// The channel is full. This is back-pressure, not a failure: send again in a later frame, or send less. On
+    /// reliable channels, [`Event::Writable`](crate::Event::Writable) reports when there is room.
     #[error("channel {channel} is full: send it later")]
     Full {
         /// The number of the channel.
         channel: u8,
     },
-    /// It is longer than a message of the channel may be, or than one datagram where it may not be cut.
+    /// It is longer than the channel allows, or than a datagram on a channel whose messages are not split.
     #[error(
         "a message of {len} bytes, where channel {channel} takes {max}: raise its `max_message`, or send it on a reliable channel"
     )]
@@ -55,10 +55,10 @@ pub enum SendError {
         /// The most there may be.
         max: usize,
     },
-    /// The handle is none of the session's channels.
+    /// The handle does not match a channel of the session.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// A field of the message is out of its bounds.
+    /// A field of the message is out of range.
     #[error(transparent)]
     Bits(#[from] BitsError),
     /// The session is not up yet: wait for [`Event::Connected`](crate::Event::Connected).
@@ -70,21 +70,21 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// Whether there may be room for the same later: back-pressure, not a failure.
+    /// Whether there may be room for the same message later: back-pressure, not a failure.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
 }
 
-/// Why nothing was put into a buffer.
+/// Why no message was written to the buffer.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RecvError {
     /// There is no message yet.
     #[error("there is no message")]
     Empty,
-    /// The message does not fit into the buffer. It stays.
+    /// The message does not fit into the buffer. It stays queued.
     #[error("a message of {need} bytes, and a buffer of {have}")]
     BufferTooSmall {
         /// Bytes of the buffer.
@@ -92,7 +92,7 @@ pub enum RecvError {
         /// Bytes of the message.
         need: usize,
     },
-    /// The handle is none of the session's channels.
+    /// The handle does not match a channel of the session.
     #[error(transparent)]
     Channel(#[from] ChannelError),
 }

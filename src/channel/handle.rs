@@ -6,10 +6,10 @@ use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A channel of a session, by its number, kind and the type of its messages: bytes, unless it is said.
+/// A channel of a session: its number, its kind and the type of its messages, which are bytes by default.
 ///
-/// Make it a constant. What is sent on it, and received from it, has its type; a handle that is not of the session's channels is an
-/// [error](ChannelError).
+/// Make it a constant. What you send and receive with it has its type. A handle that does not match a channel of the
+/// session is an [error](ChannelError).
 ///
 /// ```
 /// use whitewater::{Channel, Message};
@@ -33,20 +33,20 @@ pub struct Channel<P: ?Sized = [u8]> {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_enums, reason = "reliable or not, in order or not, and bytes without bounds")]
 pub enum ChannelKind {
-    /// All of them, each once, in the order in which they were sent: orders, chat, purchases.
+    /// All arrive, each once, in the order of sending: orders, chat, purchases.
     Ordered,
-    /// All of them, each once, as they come: hits, pickups, levels.
+    /// All arrive, each once, in any order: hits, pickups, levels.
     Unordered,
-    /// Those that arrive and are newer than all delivered before: positions.
+    /// Those arrive that are newer than everything delivered before: positions.
     Sequenced,
-    /// Those that arrive, as they come: effects, voice.
+    /// Some may be lost, and they arrive in any order: effects, voice.
     Unreliable,
-    /// All bytes in order, without bounds between messages: what has a protocol of its own.
+    /// All bytes arrive in order, without message boundaries: for a protocol of its own.
     Stream,
 }
 
 impl ChannelKind {
-    /// Whether everything that is sent arrives.
+    /// Whether everything sent arrives.
     #[must_use]
     pub const fn is_reliable(self) -> bool {
         matches!(self, Self::Ordered | Self::Unordered | Self::Stream)
@@ -71,19 +71,19 @@ impl fmt::Display for ChannelKind {
 }
 
 impl<P: Payload + ?Sized> Channel<P> {
-    /// The channel with this number whose messages all arrive, in order: [`ChannelKind::Ordered`].
+    /// The channel with this number whose messages all arrive in order: [`ChannelKind::Ordered`].
     #[must_use]
     pub const fn ordered(number: u8) -> Self {
         Self::new(number, ChannelKind::Ordered)
     }
 
-    /// The channel with this number whose messages all arrive, as they come: [`ChannelKind::Unordered`].
+    /// The channel with this number whose messages all arrive, in any order: [`ChannelKind::Unordered`].
     #[must_use]
     pub const fn unordered(number: u8) -> Self {
         Self::new(number, ChannelKind::Unordered)
     }
 
-    /// The channel with this number of which the newest messages arrive: [`ChannelKind::Sequenced`].
+    /// The channel with this number that delivers only newer messages: [`ChannelKind::Sequenced`].
     #[must_use]
     pub const fn sequenced(number: u8) -> Self {
         Self::new(number, ChannelKind::Sequenced)
@@ -99,7 +99,7 @@ impl<P: Payload + ?Sized> Channel<P> {
         Self { number, kind, of: PhantomData }
     }
 
-    /// Its knobs, as they are unless something else is said.
+    /// Its default settings.
     #[must_use]
     pub fn config(self) -> ChannelConfig {
         ChannelConfig::of(self)
@@ -150,7 +150,7 @@ impl<P: ?Sized> fmt::Debug for Channel<P> {
     }
 }
 
-/// A channel whatever the type of its messages.
+/// A channel with messages of any type.
 #[derive(Clone, Copy)]
 pub struct AnyChannel {
     pub(crate) number: u8,
@@ -175,11 +175,11 @@ impl AnyChannel {
         self.kind
     }
 
-    /// The handle of it, if its messages are of this type.
+    /// Its handle with this type of messages.
     ///
     /// # Errors
     ///
-    /// They are of another.
+    /// Its messages have another type.
     pub fn of<P: Payload + ?Sized>(self) -> Result<Channel<P>, ChannelError> {
         let channel = Channel { number: self.number, kind: self.kind, of: PhantomData };
         if self.shape == P::SHAPE { Ok(channel) } else { Err(ChannelError::wrong(channel.into(), self)) }

@@ -1,8 +1,8 @@
-//! Channels: what a program sends on, and how it arrives.
+//! Channels: what a program sends on, and how messages arrive.
 //!
-//! A channel is declared once, as a [`Channel`] in a constant, and is the same at both ends. Its [kind](ChannelKind) says how messages
-//! arrive, its type what they are. No channel waits for what another one has lost. Where less may leave than there is, channels with lower
-//! numbers go first.
+//! Declare each channel once, as a constant [`Channel`], the same at both ends. Its [kind](ChannelKind) says how
+//! messages arrive, its type what they contain. Channels do not wait for each other's losses. If not everything may be
+//! sent at once, channels with lower numbers go first.
 //!
 //! ```
 //! use whitewater::{Channel, SessionConfig};
@@ -15,7 +15,7 @@
 //! assert!(session.check().is_ok());
 //! ```
 //!
-//! A session has them. [`Channels`] are those that go in packets, without a session: over the packets of a
+//! Sessions have channels. [`Channels`] are channels in packets without a session: over the packets of a
 //! [`packet::Endpoint`](crate::packet::Endpoint), or others.
 
 pub(crate) mod config;
@@ -33,5 +33,5 @@ pub(crate) use packed::Next as PackedNext;
 pub use packed::{ChannelStats, Channels, ReadError, RejectedPayloads};
 pub use peer::ChannelPeer;
 
-/// Most channels of a session.
+/// Most channels per session.
 pub const CHANNELS_MAX: usize = 32;

@@ -1,4 +1,4 @@
-//! Channels over packets to one peer, as a machine: when packets leave.
+//! Channels over packets to one peer, as a machine that decides when to send packets.
 
 use super::{Channels, ChannelsConfig};
 use crate::config::ConfigError;
@@ -9,27 +9,27 @@ use crate::wire::DatagramQueue;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// [`Channels`] over an [`Endpoint`] whose datagrams go to one address. A packet leaves when something is due or the peer waits for an
-/// acknowledgement, at most one each `spacing`. Where datagrams come from is not looked at: what is not of this protocol, and of the
-/// peer's next packets, is refused.
+/// [`Channels`] over an [`Endpoint`] that sends its datagrams to one address. A packet is sent when something is due or
+/// the peer waits for an acknowledgement, at most one per `spacing`. The source address of datagrams is not checked:
+/// whatever is not of this protocol, or not one of the peer's next packets, is refused.
 #[derive(Debug)]
 pub struct ChannelPeer {
     channels: Channels,
     endpoint: Endpoint<DatagramQueue>,
     address: SocketAddr,
     spacing: Duration,
-    /// When the last packet may be followed by the next.
+    /// When the next packet may be sent.
     free_at: Time,
     owes_ack: bool,
     now: Time,
 }
 
 impl ChannelPeer {
-    /// An end that has sent nothing yet to `address`.
+    /// An end that sends to `address`.
     ///
     /// # Errors
     ///
-    /// When a field of a config is out of range.
+    /// A field of a config is out of range.
     pub fn new(
         address: SocketAddr,
         channels: &ChannelsConfig,
@@ -53,7 +53,7 @@ impl ChannelPeer {
         &self.channels
     }
 
-    /// The channels, to send and to receive.
+    /// The channels, to send and receive.
     pub const fn channels_mut(&mut self) -> &mut Channels {
         &mut self.channels
     }
@@ -73,7 +73,7 @@ impl ChannelPeer {
         let rtt = self.endpoint.stats().rtt;
         let Ok(payload) = self.channels.write(now, rtt) else { return };
         if payload.is_empty() && !self.owes_ack {
-            return; // what was due has expired, or been acknowledged
+            return; // what was due has expired or was acknowledged
         }
         if let Ok(sequence) = self.endpoint.send(now, payload) {
             self.channels.on_sent(now, sequence);
@@ -87,7 +87,7 @@ impl Machine for ChannelPeer {
     fn handle_datagram(&mut self, now: Time, _: Arrival, datagram: &mut [u8]) {
         self.now = self.now.max(now);
         let Self { channels, endpoint, owes_ack, .. } = self;
-        // What is refused has been counted, and is not acknowledged.
+        // A refused packet has been counted, and is not acknowledged.
         let _ = endpoint.receive_if(self.now, datagram, |payload| {
             let is_taken = channels.read(payload).is_ok();
             *owes_ack |= is_taken;
@@ -121,7 +121,7 @@ impl Machine for ChannelPeer {
         self.packet_at(self.now).into_iter().chain(self.endpoint.check(self.now)).min()
     }
 
-    /// Packets have no goodbye: it is over when nothing waits or is under way.
+    /// Packets have no goodbye. It is done when nothing waits or is in flight.
     fn shutdown(&mut self, _: Time, _: u16) -> bool {
         self.channels.unacked() == 0
     }

@@ -1,7 +1,7 @@
-//! Messages as bits: what [channels](crate::channel) carry, when it is not bytes.
+//! Messages as bits: what [channels](crate::channel) carry, other than bytes.
 //!
-//! A type says which fields it has and within which bounds, see [`Message`](crate::Message). [`BitWriter`] packs them into bytes,
-//! [`BitReader`] takes them out again and refuses whatever is out of bounds.
+//! A type declares its fields and their bounds; see [`Message`](crate::Message). [`BitWriter`] packs them into bytes,
+//! [`BitReader`] reads them and refuses whatever is out of range.
 
 mod error;
 pub(crate) mod pack;

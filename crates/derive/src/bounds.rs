@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::parse::ParseStream;
 use syn::{Attribute, Error, Result, Token};
 
-/// The rule by which a field is coded, as a type; `None`: by its own type. Names of the library are in `inside`.
+/// The rule that encodes a field, as a type. `None`: the field's own type decides. The library's names are in `inside`.
 pub(crate) fn rule(attributes: &[Attribute], inside: &TokenStream) -> Result<Option<TokenStream>> {
     let (mut item, mut lengths) = (None, None);
     for attribute in attributes {
@@ -38,7 +38,7 @@ pub(crate) fn rule(attributes: &[Attribute], inside: &TokenStream) -> Result<Opt
     ))
 }
 
-/// Refuses attributes of fields where no field is.
+/// Refuses field attributes in other places.
 pub(crate) fn none(attributes: &[Attribute]) -> Result<()> {
     let ours = |attribute: &&Attribute| {
         ["bits", "float", "max_len"].iter().any(|name| attribute.path().is_ident(name))
@@ -59,7 +59,7 @@ fn once<T>(to: &mut Option<T>, value: T, attribute: &Attribute, rule: &str) -> R
 fn int_range(input: ParseStream<'_>) -> Result<(TokenStream, TokenStream)> {
     let (min, max) = range(input, "a range, as in `#[bits(0..=63)]`")?;
     end(input)?;
-    // A cast would round it.
+    // A cast would round the number.
     let fraction =
         |token: &TokenTree| token.to_string().contains('.') && matches!(token, TokenTree::Literal(_));
     match min.clone().into_iter().chain(max.clone()).find(fraction) {
@@ -104,7 +104,7 @@ fn range(input: ParseStream<'_>, expected: &str) -> Result<(TokenStream, TokenSt
     Ok((min, value(input, expected)?))
 }
 
-/// Tokens up to a comma or a range, which are a constant expression.
+/// The tokens up to a comma or a range, which form a constant expression.
 fn value(input: ParseStream<'_>, expected: &str) -> Result<TokenStream> {
     let mut tokens = TokenStream::new();
     while !(input.is_empty() || input.peek(Token![,]) || input.peek(Token![..])) {
@@ -118,7 +118,7 @@ fn end(input: ParseStream<'_>) -> Result<()> {
     if input.is_empty() { Ok(()) } else { Err(input.error("nothing else belongs here")) }
 }
 
-/// [`rule`] of an attribute list alone, for tests.
+/// [`rule`] for a list of attributes, for tests.
 #[cfg(test)]
 pub(crate) fn rule_of(attributes: &str) -> Result<Option<TokenStream>> {
     let attributes = syn::parse::Parser::parse_str(Attribute::parse_outer, attributes)?;

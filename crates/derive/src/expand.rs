@@ -1,4 +1,4 @@
-//! A type into the implementation of `Message` for it.
+//! Expands a type to its implementation of `Message`.
 
 use crate::bounds;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -32,7 +32,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     let generics = bound(input.generics.clone(), &inside);
     let (of_impl, of_type, where_clause) = generics.split_for_impl();
-    // Evaluates the bounds even where nothing is sent.
+    // Evaluates the bounds even if nothing is sent.
     let evaluated = input.generics.params.is_empty().then(|| {
         quote! { const _: u64 = <#name as #inside::Message>::SHAPE; }
     });
@@ -69,13 +69,13 @@ struct Body {
 
 /// The fields of a struct or of a variant, in braces and separated by commas.
 struct Parts {
-    /// The hash of each, with its name.
+    /// The hash of each field, with its name.
     shapes: TokenStream,
-    /// Binds each to a name.
+    /// Binds each field to a name.
     pattern: TokenStream,
-    /// Packs each by that name.
+    /// Packs each field by that name.
     pack: TokenStream,
-    /// Unpacks each.
+    /// Unpacks each field.
     unpack: TokenStream,
 }
 
@@ -126,7 +126,7 @@ fn fields(of: &Fields, name: &Ident, inside: &TokenStream) -> Result<Parts> {
             Member::Unnamed(index) => index.index.to_string(),
         };
         let known = without(ty.clone(), name, inside);
-        // Errors point at the type; names are those of this expansion.
+        // Errors point at the type; names are resolved at this expansion.
         let span = ty.span().resolved_at(Span::call_site());
         parts.shapes.extend(quote_spanned!(span=> #inside::shape(#label, &[<#known as #by>::SHAPE]),));
         parts.pattern.extend(quote!(#member: #bound,));
@@ -136,13 +136,13 @@ fn fields(of: &Fields, name: &Ident, inside: &TokenStream) -> Result<Parts> {
     Ok(parts)
 }
 
-/// A name as it is read, without the `r#` of keywords.
+/// A name without the `r#` of keywords.
 fn plain(ident: &Ident) -> String {
     let name = ident.to_string();
     name.strip_prefix("r#").unwrap_or(&name).to_owned()
 }
 
-/// Type parameters are messages, too.
+/// Type parameters must be messages, too.
 fn bound(mut generics: Generics, inside: &TokenStream) -> Generics {
     for parameter in generics.type_params_mut() {
         parameter.bounds.push(parse_quote!(#inside::Message));
@@ -150,7 +150,7 @@ fn bound(mut generics: Generics, inside: &TokenStream) -> Generics {
     generics
 }
 
-/// A type with a stand-in for the one that is derived for, whose hash is not known while it is made.
+/// Replaces the derived type by a stand-in, because its own hash is not known while it is computed.
 fn without(mut ty: Type, name: &Ident, inside: &TokenStream) -> Type {
     replace(&mut ty, name, inside);
     ty

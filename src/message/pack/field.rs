@@ -1,11 +1,11 @@
-//! How a field is coded that has bounds of its own: what `#[derive(Message)]` calls.
+//! How fields with bounds are encoded: called by `#[derive(Message)]`.
 
 use super::impls::array;
 use super::{BitReader, BitWriter, DEFAULT_MAX_LEN, Message, shape};
 use crate::message::BitsError;
 use std::marker::PhantomData;
 
-/// A field that is coded by the rule `R`, a type.
+/// A field that is encoded by the rule `R`, a type.
 #[diagnostic::on_unimplemented(
     message = "the attributes of a field do not fit its type: `{Self}`",
     label = "has no such bounds",
@@ -19,28 +19,28 @@ pub trait Field<R>: Sized {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same.
     fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError>;
 
     /// As [`Message::unpack`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same.
     fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError>;
 
     /// As [`Message::pack_list`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same.
     fn pack_list(items: &[Self], max: usize, to: &mut BitWriter) -> Result<(), BitsError> {
         to.list(items, max, |to, item| item.pack(to))
     }
 
     /// As [`Message::unpack_list`].
     ///
-    /// # Errors
+    /// The same.
     ///
     /// As there.
     fn unpack_list(max: usize, from: &mut BitReader<'_>) -> Result<Vec<Self>, BitsError> {
@@ -53,7 +53,7 @@ pub trait Field<R>: Sized {
 #[non_exhaustive]
 pub struct Plain;
 
-/// A rule that an attribute gives.
+/// A rule from an attribute.
 #[derive(Debug)]
 pub struct By<K>(PhantomData<K>);
 
@@ -62,16 +62,16 @@ pub struct By<K>(PhantomData<K>);
 #[non_exhaustive]
 pub struct Bits<const MIN: i128, const MAX: i128>;
 
-/// `#[float(MIN..=MAX, RESOLUTION)]`, each as its bits.
+/// `#[float(MIN..=MAX, RESOLUTION)]`, each number as its bits.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Float<const MIN: u32, const MAX: u32, const RESOLUTION: u32>;
 
-/// `#[max_len(MAX)]`; its items go by the rule `L`.
+/// `#[max_len(MAX)]`; the rule `L` applies to its items.
 #[derive(Debug)]
 pub struct MaxLen<const MAX: usize, L>(PhantomData<L>);
 
-/// Stands for a type in its own [`Message::SHAPE`], where it contains itself.
+/// Stands for a type in its own [`Message::SHAPE`], if it contains itself.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "there is no value of it")]
 pub enum Itself {}

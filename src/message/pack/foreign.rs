@@ -6,13 +6,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 
-/// A payload of any type that has serde's traits, coded by [postcard](https://docs.rs/postcard): `Channel<Serde<Scores>>`.
+/// A payload of any type with serde's traits, encoded by [postcard](https://docs.rs/postcard):
+/// `Channel<Serde<Scores>>`.
 ///
-/// It takes whole bytes, about 2 for a small number, and no bounds are checked. [`SHAPE`](Payload::SHAPE) does not know the type:
-/// ends that differ in it are not told. Derive [`Message`](super::Message) for what is sent often or comes from strangers.
+/// It takes whole bytes, about 2 for a small number, and checks no bounds. Its [`SHAPE`](Payload::SHAPE) does not
+/// depend on the type, so the handshake does not notice if the ends differ in it. Derive [`Message`](super::Message)
+/// for what is sent often or comes from strangers.
 ///
-/// Hostile bytes can make postcard take up to 1 MiB of memory for a list. They can take all of the stack of a type that contains
-/// itself: do not use such a type.
+/// Hostile bytes can make postcard allocate up to 1 MiB for a list. With a type that contains itself, they can overflow
+/// the stack: do not use such types.
 #[derive(Debug)]
 pub struct Serde<T>(PhantomData<fn(T) -> T>);
 

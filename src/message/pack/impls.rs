@@ -1,9 +1,9 @@
-//! The types of the language as messages.
+//! Implements messages for the types of the language.
 
 use super::{BitReader, BitWriter, Message, shape};
 use crate::message::BitsError;
 
-/// Most items of a `Vec`, and bytes of a `String`, that have no `max_len`: their number takes 16 bits.
+/// Most items of a `Vec` and bytes of a `String` without `max_len`: the length takes 16 bits.
 pub const DEFAULT_MAX_LEN: usize = 65_535;
 
 impl Message for bool {
@@ -42,7 +42,7 @@ impl Message for u8 {
     }
 }
 
-/// All values of the type, in as many bits as it has.
+/// All values of the type, in as many bits as the type has.
 macro_rules! int {
     ($($int:ty)*) => {$(
         impl Message for $int {
@@ -63,7 +63,7 @@ macro_rules! int {
 
 int!(u16 u32 u64 i8 i16 i32 i64);
 
-/// The same in 64 bits on every machine; one with fewer refuses what it cannot hold.
+/// 64 bits on every machine. A machine with fewer bits refuses what does not fit.
 macro_rules! size {
     ($($size:ty as $wide:ty),*) => {$(
         impl Message for $size {
@@ -106,7 +106,7 @@ macro_rules! wide {
 
 wide!(u128, i128);
 
-/// All bits of a float, so that infinities and the kinds of NaN are what they were.
+/// All bits of a float, so that infinities and all NaNs are preserved.
 macro_rules! float {
     ($($float:ty as $bits:ty),*) => {$(
         impl Message for $float {
@@ -217,7 +217,7 @@ impl<T: Message> Message for Box<T> {
     }
 }
 
-/// An array of what `next` returns, or its first error, after which it is not called again.
+/// An array of the results of `next`, or its first error, after which `next` is not called again.
 #[inline]
 pub(super) fn array<T, const N: usize>(
     mut next: impl FnMut() -> Result<T, BitsError>,

@@ -1,6 +1,6 @@
-//! Whole numbers as distances from the least of a range.
+//! Integers as distances from the minimum of a range.
 
-/// A type of whole numbers that a field can have.
+/// An integer type that a field can have.
 pub trait Int: Copy + PartialOrd {
     /// How far this is above `min`, modulo 2^64.
     fn offset_from(self, min: Self) -> u64;

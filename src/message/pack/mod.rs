@@ -1,7 +1,7 @@
-//! Messages as bits: which fields a type has, within which bounds.
+//! Messages as bits: the fields of a type, and their bounds.
 //!
-//! [`Message`] is the trait of such a type: derive it. [`BitWriter`] packs its fields into bytes, [`BitReader`] takes them out again and
-//! refuses whatever is out of bounds.
+//! [`Message`] is the trait of such a type: derive it. [`BitWriter`] packs the fields into bytes, [`BitReader`] reads
+//! them and refuses whatever is out of range.
 
 pub(crate) mod field;
 #[cfg(feature = "serde")]
@@ -64,7 +64,7 @@ use std::ops::RangeInclusive;
 /// # Ok::<(), BitsError>(())
 /// ```
 ///
-/// # What a field takes
+/// # The size of fields
 ///
 /// | type | bits |
 /// |---|---|
@@ -78,20 +78,22 @@ use std::ops::RangeInclusive;
 /// | arrays, tuples of up to 4, `Box`, derived structs | what is in them |
 /// | derived enums | the number of the variant, in as few bits as their count takes, and its fields |
 ///
-/// `bits` and `float` on a `Vec` are about its items, and all attributes go through `Option`, arrays and `Box`. `max_len(10, 32)` is
-/// about a list of lists or strings: 10 of them, 32 in each. Bounds are constant expressions. Type parameters have to be messages.
+/// On a `Vec`, `bits` and `float` apply to its items. All attributes also apply inside `Option`, arrays and `Box`.
+/// `max_len(10, 32)` is for a list of lists or strings: 10 of them, with 32 items each. Bounds are constant
+/// expressions. Type parameters must be messages.
 ///
-/// # Changes
+/// # Changing a type
 ///
-/// A message has no room for what another version of the type has in addition: both ends need the same type, and
-/// [`SHAPE`](Self::SHAPE) tells them apart. Names of fields and variants are part of it. They take no bits, but `x, y` read as `y, x`
-/// has the same bits and is wrong all the same, and a new name looks like that. Names of types are not part of it.
+/// A message has no room for additions of another version of its type: both ends need the same type, and
+/// [`SHAPE`](Self::SHAPE) tells versions apart. It includes the names of fields and variants. Names take no bits; but
+/// reading `x, y` as `y, x` would be wrong although the bits are the same, and renaming a field looks the same. Names
+/// of types are not included.
 ///
-/// # By hand
+/// # Implementing it by hand
 ///
-/// What [`unpack`](Self::unpack) reads has to be what [`pack`](Self::pack) wrote, bit by bit, and from hostile bytes it has to make a
-/// value or an error. Take memory only for what is there. Pack and unpack what can contain its own type by [`BitReader::nested`]
-/// and [`BitWriter::nested`], as `Box` and `Vec` do.
+/// [`unpack`](Self::unpack) must read exactly what [`pack`](Self::pack) wrote, and turn hostile bytes into a value or
+/// an error. Allocate memory only for items that are there. If a field can contain its own type, pack and unpack it
+/// with [`BitWriter::nested`] and [`BitReader::nested`], as `Box` and `Vec` do.
 ///
 /// ```
 /// use whitewater::message::{shape, BitReader, BitWriter, BitsError};
@@ -119,25 +121,26 @@ use std::ops::RangeInclusive;
     note = "derive it: `#[derive(Message)]`; or implement `Message` by hand"
 )]
 pub trait Message: Sized {
-    /// What the bits mean, as a hash: names, kinds, ranges and maxima of the fields in their order. Types whose bits mean something
-    /// else have another one, but for chance. Make one with [`shape`].
+    /// The meaning of the bits, as a hash: names, kinds, ranges and maxima of the fields in order. Types with another
+    /// meaning have another hash, except by chance. Make one with [`shape`].
     const SHAPE: u64;
 
     /// Writes the fields.
     ///
     /// # Errors
     ///
-    /// A field is out of its bounds, or there is no room for it. Part of the message may have been written.
+    /// A field is out of range, or there is no room for it. Part of the message may have been written.
     fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError>;
 
     /// Reads the fields.
     ///
     /// # Errors
     ///
-    /// The bits are not those of such a message.
+    /// The bits are not a valid message.
     fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError>;
 
-    /// [`pack`](Self::pack) for each item of a list of `max` at most, after their number. Bytes have a faster one.
+    /// [`pack`](Self::pack) for each item of a list of at most `max`, after their number. Bytes have a faster
+    /// implementation.
     #[doc(hidden)]
     fn pack_list(items: &[Self], max: usize, to: &mut BitWriter) -> Result<(), BitsError> {
         to.list(items, max, |to, item| item.pack(to))
@@ -149,19 +152,19 @@ pub trait Message: Sized {
     }
 }
 
-/// Most boxes and lists in each other. A type that contains itself deeper than that is written and read by nobody.
+/// Deepest nesting of boxes and lists. A value of a recursive type that is deeper can be neither written nor read.
 pub const MAX_DEPTH: u32 = 32;
 
-/// Distances of `relative` that take few bits: 0, 2, 4 and 8, after those that say which row it is.
+/// Distances that `relative` encodes in few bits: 0, 2, 4 and 8, after those that select the row.
 const NEAR: [RangeInclusive<u16>; 4] = [1..=1, 2..=5, 6..=21, 22..=277];
 
-/// Bits of a number from 0 to `span`.
+/// Bits for a number from 0 to `span`.
 #[inline]
 const fn bits_of(span: u64) -> u32 {
     u64::BITS - span.leading_zeros()
 }
 
-/// Bits beyond whole units of `unit` bits.
+/// Bits left over after whole units of `unit` bits.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "below a unit")]
 const fn part(bits: usize, unit: u32) -> u32 {
@@ -173,7 +176,7 @@ fn in_span(offset: u64, span: u64) -> Result<(), BitsError> {
     if offset <= span { Ok(()) } else { Err(BitsError::OutOfRange { offset, span }) }
 }
 
-/// The least value of a float, how wide its range is, and into how many steps it is divided.
+/// The minimum of a float, the width of its range, and the number of steps in it.
 #[inline]
 fn float_steps(min: f32, max: f32, resolution: f32) -> Result<(f64, f64, f64), BitsError> {
     let (low, width) = (f64::from(min), f64::from(max) - f64::from(min));

@@ -1,15 +1,16 @@
-//! What a channel carries.
+//! The payload of a channel.
 
 use super::{BitReader, BitWriter, Message, shape};
 use crate::message::BitsError;
 use bytes::Bytes;
 
-/// What a channel carries: bytes (`[u8]`), or a type of [`Message`].
+/// What a channel carries: bytes (`[u8]`), or a type that implements [`Message`].
 ///
-/// A message is bytes, of the last of which not all bits may count: the rest are zeros. Where many messages share a packet, those of a
-/// type stand bit behind bit, and [`SKIP`](Self::SKIP) finds where each ends; others have the number of their bytes before them.
+/// A message is bytes, of which the last may have unused bits, which are zeros. If many messages share a packet, those
+/// of a type follow each other bit by bit, and [`SKIP`](Self::SKIP) finds where each ends. Payloads without it have
+/// their length in bytes before them.
 ///
-/// Implement it yourself for another coding, on a marker type of your own.
+/// Implement this yourself for another encoding, on a marker type of your own.
 pub trait Payload {
     /// What is sent.
     type Sent: ?Sized;
@@ -19,34 +20,34 @@ pub trait Payload {
     /// As [`Message::SHAPE`].
     const SHAPE: u64;
 
-    /// Passes over a message in a stream of bits, and checks it. `None`: it does not tell where it ends.
+    /// Skips a message in a bit stream, and checks it. `None`: the encoding does not tell where a message ends.
     const SKIP: Option<Skip> = None;
 
-    /// A message as bytes, and how many bits of them it has: the bytes of the message, or `spare` with them.
+    /// Returns a message as bytes, and its length in bits: its own bytes, or `spare` filled with them.
     ///
     /// # Errors
     ///
-    /// It is out of its bounds. How long it may be is not checked here.
+    /// It is out of range. Its length is not checked here.
     fn pack<'a>(message: &'a Self::Sent, spare: &'a mut Vec<u8>) -> Result<(&'a [u8], usize), BitsError>;
 
-    /// The message that these bytes are.
+    /// Returns the message in these bytes.
     ///
     /// # Errors
     ///
-    /// They are not those of such a message.
+    /// The bytes are not a valid message.
     fn unpack(bytes: &[u8]) -> Result<Self::Received, BitsError>;
 
-    /// The same of bytes that it may keep.
+    /// The same for bytes that it may keep.
     ///
     /// # Errors
     ///
-    /// Those of [`unpack`](Self::unpack).
+    /// The same as [`unpack`](Self::unpack).
     fn unpack_owned(bytes: Bytes) -> Result<Self::Received, BitsError> {
         Self::unpack(&bytes)
     }
 }
 
-/// Passes over one message in a stream of bits, and checks it.
+/// Skips one message in a bit stream, and checks it.
 pub type Skip = fn(&mut BitReader<'_>) -> Result<(), BitsError>;
 
 /// Any bytes.
@@ -69,7 +70,7 @@ impl Payload for [u8] {
     }
 }
 
-/// Its bits.
+/// The bits of a message.
 impl<T: Message> Payload for T {
     type Sent = T;
     type Received = T;

@@ -1,18 +1,18 @@
-//! Bits to values.
+//! Reads values from bits.
 
 use super::{Int, MAX_DEPTH, NEAR, bits_of, float_steps, in_span, part, to_f32, to_u32};
 use crate::message::BitsError;
 use std::ops::{Range, RangeInclusive};
 
-/// Takes values out of bytes, as [`BitWriter`](super::BitWriter) packed them, and refuses those out of their bounds.
+/// Reads values from bytes that [`BitWriter`](super::BitWriter) packed, and refuses those out of range.
 ///
-/// Each method reads one field. All of them fail with what [`BitsError`] names, when the bits end or have a value out of its bounds.
+/// Each method reads one field. All of them return a [`BitsError`] if the bits end or a value is out of range.
 #[derive(Clone, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
-    /// Of them, those not looked at yet.
+    /// The bytes that were not looked at yet.
     rest: &'a [u8],
-    /// Bits that are next, the first one lowest.
+    /// The next bits, the first one lowest.
     scratch: u64,
     held: u32,
     /// Bits not read yet.
@@ -49,7 +49,7 @@ impl<'a> BitReader<'a> {
         self.left
     }
 
-    /// Ends the reading: what is left has to be the padding of the last byte.
+    /// Ends reading: what is left must be the padding of the last byte.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<'a> BitReader<'a> {
         Ok(self.raw(1)? == 1)
     }
 
-    /// A whole number within `range`.
+    /// An integer within `range`.
     #[inline]
     pub fn int<T: Int>(&mut self, range: RangeInclusive<T>) -> Result<T, BitsError> {
         let (min, max) = range.into_inner();
@@ -99,7 +99,7 @@ impl<'a> BitReader<'a> {
         self.raw(u64::BITS)
     }
 
-    /// A number within `range`, one of evenly spread ones that are at most `resolution` apart.
+    /// A number within `range`: one of evenly spread values that are at most `resolution` apart.
     #[inline]
     pub fn float(&mut self, range: RangeInclusive<f32>, resolution: f32) -> Result<f32, BitsError> {
         let (min, max) = range.into_inner();
@@ -108,7 +108,7 @@ impl<'a> BitReader<'a> {
         Ok(to_f32(low + width * f64::from(step) / steps).clamp(min, max))
     }
 
-    /// Fills `into`: bytes whose number both ends know.
+    /// Fills `into` with bytes. Both ends know how many.
     pub fn bytes(&mut self, into: &mut [u8]) -> Result<(), BitsError> {
         let start = self.position();
         self.skip(into.len().saturating_mul(8))?;
@@ -116,7 +116,7 @@ impl<'a> BitReader<'a> {
         Ok(())
     }
 
-    /// Up to `max` bytes, after their number.
+    /// Up to `max` bytes, after their length.
     pub fn byte_vec(&mut self, max: usize) -> Result<Vec<u8>, BitsError> {
         let len = self.len(max)?;
         let mut value = vec![0; len];
@@ -124,12 +124,13 @@ impl<'a> BitReader<'a> {
         Ok(value)
     }
 
-    /// UTF-8 of up to `max` bytes, after their number.
+    /// A UTF-8 string of up to `max` bytes, after its length.
     pub fn string(&mut self, max: usize) -> Result<String, BitsError> {
         String::from_utf8(self.byte_vec(max)?).map_err(|_| BitsError::Utf8)
     }
 
-    /// Up to `max` items, after their number; `each` reads one of them. Takes memory as items come, not by their number.
+    /// Up to `max` items, after their number. `each` reads an item. Allocates memory as items are read, not by their
+    /// number.
     pub fn list<T>(
         &mut self,
         max: usize,
@@ -149,7 +150,7 @@ impl<'a> BitReader<'a> {
         })
     }
 
-    /// A value or none, after a bit that says which; `some` reads the value.
+    /// A value or none, after a bit that tells which. `some` reads the value.
     pub fn option<T>(
         &mut self,
         some: impl FnOnce(&mut Self) -> Result<T, BitsError>,
@@ -157,7 +158,7 @@ impl<'a> BitReader<'a> {
         if self.bool()? { some(self).map(Some) } else { Ok(None) }
     }
 
-    /// A number that counts up and wraps, by how far it is after `base`, which both ends know.
+    /// A wrapping sequence number, encoded as its distance from `base`, which both ends know.
     pub fn relative(&mut self, base: u16) -> Result<u16, BitsError> {
         for near in NEAR {
             if self.bool()? {
@@ -171,7 +172,7 @@ impl<'a> BitReader<'a> {
         Ok(base.wrapping_add(distance))
     }
 
-    /// A value of 32 bits that both ends know. If it is another one, the types of the ends differ, or the bytes are damaged.
+    /// A 32-bit value that both ends know. If it differs, the ends use different types, or the bytes are damaged.
     pub fn check(&mut self, expected: u32) -> Result<(), BitsError> {
         let found = low(self.raw(u32::BITS)?);
         if found == expected { Ok(()) } else { Err(BitsError::Check { found, expected }) }
@@ -185,7 +186,7 @@ impl<'a> BitReader<'a> {
         if kind <= most { Ok(kind) } else { Err(BitsError::Kind { kind }) }
     }
 
-    /// Passes over `bits` bits.
+    /// Skips `bits` bits.
     pub fn skip(&mut self, bits: usize) -> Result<(), BitsError> {
         let end = self.position().saturating_add(bits);
         self.take_left(bits)?;
@@ -198,12 +199,12 @@ impl<'a> BitReader<'a> {
         Ok(())
     }
 
-    /// Appends the bits of `range`, which are positions of this reader, to the whole bytes `into`. The first one becomes the lowest
-    /// of its byte, and zeros fill up the last byte.
+    /// Appends the bits of `range`, which are positions in this reader, to the whole bytes in `into`. The first bit
+    /// becomes the lowest of its byte, and zeros pad the last byte.
     ///
     /// # Errors
     ///
-    /// [`BitsError::Truncated`]: the range ends after the bytes, or before it starts.
+    /// [`BitsError::Truncated`]: the range ends after the bytes, or before its start.
     pub fn copy(&self, range: Range<usize>, into: &mut Vec<u8>) -> Result<(), BitsError> {
         let Range { start, end } = range;
         let all = 8 * self.bytes.len();
@@ -221,12 +222,12 @@ impl<'a> BitReader<'a> {
         Ok(())
     }
 
-    /// Calls `inner`, one deeper. A type that can contain itself reads what it contains by this, as [`Box`] and [`Vec`] do, so that
-    /// no bytes of a peer take the whole stack.
+    /// Calls `inner` one level deeper. Types that can contain themselves must read their contents with this, as [`Box`]
+    /// and [`Vec`] do, so that bytes from a peer cannot overflow the stack.
     ///
     /// # Errors
     ///
-    /// It is deeper than [`MAX_DEPTH`], or the error of `inner`.
+    /// It is deeper than [`MAX_DEPTH`], or `inner` has failed.
     pub fn nested<T>(
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, BitsError>,
@@ -240,7 +241,7 @@ impl<'a> BitReader<'a> {
         done
     }
 
-    /// How many bytes follow, at most `max`; they are there.
+    /// How many bytes follow, at most `max`. They are there.
     fn len(&mut self, max: usize) -> Result<usize, BitsError> {
         let len = self.int(0..=max)?;
         let (need, left) = (len.saturating_mul(8), self.left);
@@ -254,13 +255,13 @@ impl<'a> BitReader<'a> {
         Ok(())
     }
 
-    /// The next `count` bits, 1 to 64, which there are, with others above them.
+    /// The next `count` bits, 1 to 64, with others above them. They are there.
     #[inline]
     fn pull(&mut self, count: u32) -> u64 {
         if count <= self.held {
             let value = self.scratch;
             self.held -= count;
-            self.scratch = value >> 1 >> (count - 1); // shifted twice: by 64 in all if those are all
+            self.scratch = value >> 1 >> (count - 1); // shifted twice, because shifting by 64 at once is not possible
             return value;
         }
         let (word, have) = self.next_word();
@@ -270,7 +271,7 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// The next 64 bits, or the last ones, and how many.
+    /// The next 64 bits, or the last ones, and their number.
     #[inline]
     fn next_word(&mut self) -> (u64, u32) {
         if let Some((word, rest)) = self.rest.split_first_chunk() {
@@ -291,7 +292,7 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// Fills `into` with the bits of `bytes` from the one numbered `shift`, 0 to 7, on. Zeros come after them.
+/// Fills `into` with the bits of `bytes` from the bit number `shift`, 0 to 7, on, and then zeros.
 fn shifted(bytes: &[u8], shift: usize, into: &mut [u8]) {
     if shift == 0 {
         into.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
@@ -303,7 +304,7 @@ fn shifted(bytes: &[u8], shift: usize, into: &mut [u8]) {
             *to = (u64::from_le_bytes(*word) >> shift | u64::from(*next) << (64 - shift)).to_le_bytes();
         }
     }
-    // The words at the end for which there were no 9 bytes, and what is no word.
+    // The last words, for which there are no 9 bytes, and the remaining bytes.
     let done = words.len().min(bytes.len().saturating_sub(1) / 8);
     let late = words.get_mut(done..).unwrap_or_default().as_flattened_mut().iter_mut().chain(rest);
     let from = bytes.get(8 * done..).unwrap_or_default();
@@ -313,7 +314,7 @@ fn shifted(bytes: &[u8], shift: usize, into: &mut [u8]) {
     }
 }
 
-/// The lower half, of what has no upper one.
+/// The lower half of a value without an upper half.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits")]
 const fn low(value: u64) -> u32 {

@@ -1,9 +1,9 @@
-//! What bits mean, as a number.
+//! The meaning of bits, as a number.
 
-/// A hash of a kind of value and of its parts, for [`Message::SHAPE`](super::Message::SHAPE): FNV-1a of 64 bits.
+/// A hash of a kind of value and its parts, for [`Message::SHAPE`](super::Message::SHAPE): FNV-1a, 64 bits.
 ///
-/// `kind` names what it is, with all of its bounds that are not in `parts`. The parts are numbers that change how it is coded, such
-/// as a maximum, and the shapes of the fields.
+/// `kind` names the kind, with all of its bounds that are not in `parts`. The parts are numbers that change the
+/// encoding, such as a maximum, and the shapes of the fields.
 ///
 /// ```
 /// use whitewater::message::shape;
@@ -15,7 +15,7 @@
 #[must_use]
 pub const fn shape(kind: &str, parts: &[u64]) -> u64 {
     let mut hash = bytes(OFFSET_BASIS, kind.as_bytes());
-    // What no text contains, so that text and parts do not run into each other.
+    // Not part of any text, so that text and parts cannot be confused.
     hash = bytes(hash, &[0xff]);
     let mut rest = parts;
     while let Some((part, others)) = rest.split_first() {
@@ -25,7 +25,7 @@ pub const fn shape(kind: &str, parts: &[u64]) -> u64 {
     hash
 }
 
-/// Of whole numbers from `min` to `max`.
+/// The shape of integers from `min` to `max`.
 pub(super) const fn int(min: i128, max: i128) -> u64 {
     let hash = bytes(shape("int", &[]), &min.to_le_bytes());
     bytes(hash, &max.to_le_bytes())

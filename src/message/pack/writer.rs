@@ -1,20 +1,20 @@
-//! Values to bits.
+//! Writes values as bits.
 
 use super::{Int, MAX_DEPTH, NEAR, bits_of, float_steps, in_span, part, to_u32};
 use crate::message::BitsError;
 use std::ops::RangeInclusive;
 
-/// Packs values into bytes that it owns: the first bit into the lowest of the first byte.
+/// Packs values into bytes that it owns. The first bit is the lowest of the first byte.
 ///
-/// Each method writes one field. docs/WIRE.md says how each field is coded. All of them fail with what [`BitsError`] names, when a
-/// value is out of its bounds or there is no room for it. What was written before stays.
+/// Each method writes one field; docs/WIRE.md describes the encodings. All of them return a [`BitsError`] if a value is
+/// out of range or there is no room for it. What was written before stays.
 #[derive(Clone, Debug)]
 pub struct BitWriter {
-    /// What is written, and room behind it.
+    /// The bytes written, and room after them.
     bytes: Vec<u8>,
     /// Bytes written, whole words of 8.
     at: usize,
-    /// Bits not in `bytes` yet, the first one lowest; fewer than 64.
+    /// Bits that are not in `bytes` yet, the first one lowest; fewer than 64.
     scratch: u64,
     held: u32,
     /// Bits that can still be written.
@@ -24,13 +24,13 @@ pub struct BitWriter {
 
 #[expect(clippy::missing_errors_doc, reason = "the type says it for all of them")]
 impl BitWriter {
-    /// A writer without limit. It overwrites `bytes` and keeps their memory.
+    /// A writer without a limit. It overwrites `bytes` and reuses their memory.
     #[must_use]
     pub const fn new(bytes: Vec<u8>) -> Self {
         Self::with_limit(bytes, usize::MAX)
     }
 
-    /// As [`new`](Self::new), with room for `bits`.
+    /// Like [`new`](Self::new), with room for `bits`.
     #[must_use]
     pub const fn with_limit(bytes: Vec<u8>, bits: usize) -> Self {
         Self { bytes, at: 0, scratch: 0, held: 0, left: bits, depth: 0 }
@@ -59,7 +59,7 @@ impl BitWriter {
         self.bytes
     }
 
-    /// The lowest `count` bits of a number, 0 to 64. The others have to be zero.
+    /// The lowest `count` bits of a number, 0 to 64. The others must be zero.
     #[inline]
     pub fn raw(&mut self, value: u64, count: u32) -> Result<(), BitsError> {
         if count == 0 {
@@ -79,7 +79,7 @@ impl BitWriter {
         Ok(())
     }
 
-    /// A whole number within `range`, in as many bits as its largest offset takes: none if there is only one value.
+    /// An integer within `range`, in as few bits as its largest offset needs: none if there is only one value.
     #[inline]
     pub fn int<T: Int>(&mut self, value: T, range: RangeInclusive<T>) -> Result<(), BitsError> {
         let (min, max) = range.into_inner();
@@ -102,7 +102,7 @@ impl BitWriter {
         self.raw(value, u64::BITS)
     }
 
-    /// A number within `range`, as the nearest of evenly spread ones that are at most `resolution` apart.
+    /// A number within `range`, rounded to the nearest of evenly spread values that are at most `resolution` apart.
     #[inline]
     pub fn float(
         &mut self,
@@ -119,23 +119,23 @@ impl BitWriter {
         self.int(step, 0..=to_u32(steps))
     }
 
-    /// Bytes whose number both ends know.
+    /// Bytes. Both ends know how many.
     pub fn bytes(&mut self, value: &[u8]) -> Result<(), BitsError> {
         self.append(value, value.len().saturating_mul(8))
     }
 
-    /// Up to `max` bytes, after their number.
+    /// Up to `max` bytes, after their length.
     pub fn byte_vec(&mut self, value: &[u8], max: usize) -> Result<(), BitsError> {
         self.int(value.len(), 0..=max)?;
         self.bytes(value)
     }
 
-    /// UTF-8 of up to `max` bytes, after their number.
+    /// A UTF-8 string of up to `max` bytes, after its length.
     pub fn string(&mut self, value: &str, max: usize) -> Result<(), BitsError> {
         self.byte_vec(value.as_bytes(), max)
     }
 
-    /// Up to `max` items, after their number; `each` writes one of them, in at least one bit.
+    /// Up to `max` items, after their number. `each` writes an item, in at least one bit.
     pub fn list<T>(
         &mut self,
         items: &[T],
@@ -155,7 +155,7 @@ impl BitWriter {
         })
     }
 
-    /// A value or none, after a bit that says which; `some` writes the value.
+    /// A value or none, after a bit that tells which. `some` writes the value.
     pub fn option<T>(
         &mut self,
         value: Option<T>,
@@ -165,8 +165,8 @@ impl BitWriter {
         value.map_or(Ok(()), |value| some(self, value))
     }
 
-    /// A number that counts up and wraps, by how far it is after `base`, which both ends know: 1 bit for the next one, 4, 7 and 12
-    /// for up to 5, 21 and 277 after it, 20 for all others.
+    /// A wrapping sequence number, encoded as its distance from `base`, which both ends know: 1 bit for a distance of
+    /// 1; 4, 7 and 12 bits for up to 5, 21 and 277; 20 bits for all others.
     pub fn relative(&mut self, value: u16, base: u16) -> Result<(), BitsError> {
         let distance = value.wrapping_sub(base);
         for near in NEAR {
@@ -179,7 +179,7 @@ impl BitWriter {
         self.int(distance, 0..=u16::MAX)
     }
 
-    /// A value of 32 bits that both ends know. A reader that finds another one has lost its place.
+    /// A 32-bit value that both ends know. A reader that finds another value has lost its place.
     pub fn check(&mut self, expected: u32) -> Result<(), BitsError> {
         self.raw(expected.into(), u32::BITS)
     }
@@ -193,7 +193,7 @@ impl BitWriter {
         self.int(kind, 0..=count - 1)
     }
 
-    /// The first `bits` bits of `bytes`, which another writer packed.
+    /// The first `bits` bits of `bytes`, packed by another writer.
     ///
     /// # Errors
     ///
@@ -232,12 +232,12 @@ impl BitWriter {
         Ok(())
     }
 
-    /// Calls `inner`, one deeper. A type that can contain itself writes what it contains by this, as [`Box`] and [`Vec`] do, so
-    /// that no value takes the peer's whole stack.
+    /// Calls `inner` one level deeper. Types that can contain themselves must write their contents with this, as
+    /// [`Box`] and [`Vec`] do, so that no value overflows the stack of the peer.
     ///
     /// # Errors
     ///
-    /// It is deeper than [`MAX_DEPTH`], or the error of `inner`.
+    /// It is deeper than [`MAX_DEPTH`], or `inner` has failed.
     pub fn nested(
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<(), BitsError>,
@@ -258,14 +258,14 @@ impl BitWriter {
         Ok(())
     }
 
-    /// Adds `count` bits, 1 to 64, for which there is room. The bits of `value` above them are zero.
+    /// Adds `count` bits, 1 to 64, for which there is room. The higher bits of `value` are zero.
     #[inline]
     fn push(&mut self, value: u64, count: u32) {
         self.scratch |= value << self.held;
         let end = self.held + count;
         if end >= 64 {
             self.store(self.scratch);
-            // Shifted twice: by 64 in all if nothing was held.
+            // Shifted twice, because shifting by 64 at once is not possible.
             self.scratch = value >> 1 >> (63 - self.held);
         }
         self.held = end % 64;
@@ -275,14 +275,14 @@ impl BitWriter {
         if let Some(to) = self.bytes.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
             *to = word.to_le_bytes();
         } else {
-            // By value: a reference would keep all of the writer out of registers.
+            // Passed by value: a reference would keep the whole writer out of registers.
             self.bytes = grown(std::mem::take(&mut self.bytes), self.at, word);
         }
         self.at += 8;
     }
 }
 
-/// The first `at` of these bytes with `word` after them, and as much room behind it.
+/// The first `at` of these bytes with `word` after them, and as much room after that.
 #[cold]
 #[inline(never)]
 fn grown(mut bytes: Vec<u8>, at: usize, word: u64) -> Vec<u8> {
