@@ -1,5 +1,5 @@
-//! What can be called on a server, a client or a session has one name, whether it is driven by calls, on a thread, by tokio or without
-//! I/O. A verb that one of them has the others have too, or it is listed here with the reason.
+//! What can be called on a server, a client or a session has one name, whether it is driven by calls, on a thread, by tokio, without I/O, or
+//! from C. A verb that one of them has the others have too, or it is listed here with the reason.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -88,12 +88,15 @@ const OF_CLIENTS: [&str; 17] = [
     "take_redirect",
 ];
 /// What one lacks, and why.
-const LACKS: [(&str, &str, &str); 5] = [
+const LACKS: [(&str, &str, &str); 8] = [
     ("sans-IO", "bind", "it has no socket"),
     ("sans-IO", "from_socket", "it has no socket"),
     ("sans-IO", "local_addr", "it has no socket"),
     ("thread", "is_delivered", "only the thread knows: by `connection`"),
     ("thread", "take_redirect", "only the thread knows: by `run`"),
+    ("C", "connection", "C has `stats` of it"),
+    ("C", "from_socket", "C has no type for a socket"),
+    ("C", "recv_into", "C's `recv` takes a buffer"),
 ];
 
 /// Names of public functions in files of this project.
@@ -159,3 +162,23 @@ fn a_verb_that_two_siblings_have_is_a_verb_of_all() {
 /// Verbs that belong to two of them: sockets, one thread or several, waiting.
 const OWN: [&str; 9] =
     ["bind_shards", "pass", "poll", "run", "socket_stats", "socket_traffic", "spawn", "stats", "shutdown"];
+
+#[test]
+fn the_c_library_has_the_verbs_of_its_siblings() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let header = fs::read_to_string(root.join("capi/include/whitewater.h")).unwrap();
+    let expected = OF_SERVERS
+        .iter()
+        .map(|verb| ("server", *verb))
+        .chain(OF_CLIENTS.iter().map(|verb| ("client", *verb)));
+    let is_there = |end: &str, verb: &str| header.contains(&format!("ww_{end}_{verb}("));
+    let in_c = |verb: &str| match verb {
+        "recv_datagram_into" => "recv_datagram".to_owned(),
+        verb => verb.to_owned(),
+    };
+    let lacking: Vec<_> = expected
+        .filter(|(_, verb)| !LACKS.iter().any(|(of, what, _)| *of == "C" && what == verb))
+        .filter(|(end, verb)| !is_there(end, &in_c(verb)))
+        .collect();
+    assert_eq!(lacking, Vec::new());
+}

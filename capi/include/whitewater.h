@@ -55,7 +55,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_PANIC -7
 
 /*
- A client asks to join: call `ww_server_admit` or `ww_server_reject` within 10 s.
+ A client asks to join: `ww_server_admit` or `ww_server_reject` it within 10 s.
  */
 #define WW_EVENT_REQUESTED 1
 
@@ -75,7 +75,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_EVENT_WRITABLE 4
 
 /*
- The client is sent to another server.
+ The server sends the client to another one: `ww_client_take_redirect`.
  */
 #define WW_EVENT_REDIRECTED 5
 
@@ -105,12 +105,12 @@ typedef struct IKCPCB ikcpcb;
 #define WW_CLOSED_PEER 2
 
 /*
- The server rejected us: `code` is its application's.
+ The server's application rejected the client, with `code`; see `ww_client_rejection`.
  */
 #define WW_CLOSED_REJECTED 3
 
 /*
- The server refused us: it is full, of another version, or set up differently.
+ The server refused the client: it is busy, or the version, the secret or the channels differ. `ww_client_close_reason` says which.
  */
 #define WW_CLOSED_DENIED 4
 
@@ -120,7 +120,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_CLOSED_TIMEOUT 5
 
 /*
- Any other reason: `code` is one of the protocol's.
+ Any other reason: `ww_client_close_reason` and `ww_server_close_reason` say which.
  */
 #define WW_CLOSED_OTHER 100
 
@@ -443,20 +443,19 @@ typedef struct ww_options {
 } ww_options;
 
 /*
- The state of a session. Bytes are those of UDP payloads.
+ The state of a session. Bytes are of UDP payload.
  */
 typedef struct ww_stats {
   /*
-   Smoothed round trip, microseconds; 0 before the first.
+   Smoothed round-trip time in microseconds; 0 before the first measurement.
    */
   uint64_t rtt_us;
   /*
-   Its mean deviation, microseconds.
+   Mean deviation of the round-trip time, microseconds.
    */
   uint64_t rttvar_us;
   /*
-   Share of the packets of the last 10 s that got lost on the way to the peer, 0 to 1; -1: unknown, because too few
-   were sent.
+   Share of the packets sent in the last 10 s that were lost, 0 to 1; -1: unknown, because too few were sent.
    */
   double loss;
   /*
@@ -478,7 +477,7 @@ typedef struct ww_stats {
 } ww_stats;
 
 /*
- Something that has happened: `kind` says what, and at a server `session` says where.
+ Something that has happened to a session.
  */
 typedef struct ww_event {
   /*
@@ -490,15 +489,15 @@ typedef struct ww_event {
    */
   uint32_t session;
   /*
-   For `WW_EVENT_CLOSED`: why, one of `WW_CLOSED_..`.
+   With `WW_EVENT_CLOSED`: one of `WW_CLOSED_..`; `ww_client_close_reason` and `ww_server_close_reason` have it in words.
    */
   int32_t reason;
   /*
-   For `WW_EVENT_CLOSED`: the code with which it was closed or rejected.
+   With `WW_EVENT_CLOSED`: the code that the session was closed or rejected with.
    */
   uint16_t code;
   /*
-   For `WW_EVENT_CLOSED`: whether some of what was sent is not known to have arrived.
+   With `WW_EVENT_CLOSED`: whether something was sent that is not known to have arrived.
    */
   bool is_undelivered;
 } ww_event;
@@ -604,62 +603,138 @@ uint32_t ikcp_getconv(const void *ptr);
 int ww_kcp_by_time(struct IKCPCB *kcp, int is_by_time);
 
 /*
- Creates a client that connects to `address` ("host:port"); `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` will follow.
- Returns null if that fails, with the error code in `*error` unless `error` is null. `options` null: all zeros.
+ Begins to connect to `address` ("host:port"). Returns a client, which reports `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` later; or null on
+ failure, with the error in `*error` unless that is null. If `options` is null, all options are zero.
  */
-struct ww_client *ww_client_connect(const char *address, const struct ww_options *options, int32_t *error);
+struct ww_client *ww_client_connect(const char *address,
+                                    const struct ww_options *options,
+                                    int32_t *error);
 
 /*
- Queues a message on a channel. Returns 0; `WW_AGAIN`: the channel is full, `WW_TOO_LONG`: the message is longer than
- the channel's `max_message`, or than a datagram on an unreliable channel.
+ Queues a message on a channel. Returns 0; `WW_AGAIN`: the channel is full, wait for `WW_EVENT_WRITABLE`; `WW_TOO_LONG`: the message is longer
+ than `max_message` of the channel or, on a channel that is not reliable, than a datagram; `WW_CLOSED`: the session is not up.
  */
-int32_t ww_client_send(struct ww_client *client, uint32_t channel, const uint8_t *message, size_t len);
+int32_t ww_client_send(struct ww_client *client,
+                       uint32_t channel,
+                       const uint8_t *message,
+                       size_t len);
 
 /*
- Reads the next message of a channel. Returns its length; `WW_AGAIN`: there is none, `WW_TOO_LONG`: `size` is too
- small, and the message stays queued.
+ Takes the next message of a channel. Returns its length; `WW_AGAIN`: there is none; `WW_TOO_LONG`: the message is longer than `size`, and stays.
  */
-int32_t ww_client_recv(struct ww_client *client, uint32_t channel, uint8_t *buffer, size_t size);
+int32_t ww_client_recv(struct ww_client *client,
+                       uint32_t channel,
+                       uint8_t *buffer,
+                       size_t size);
 
 /*
- Queues an unreliable datagram. Returns 0.
+ Queues an unreliable datagram. Returns 0, or the errors of `ww_client_send`.
  */
 int32_t ww_client_send_datagram(struct ww_client *client, const uint8_t *datagram, size_t len);
 
 /*
- Reads the next unreliable datagram. Returns its length.
+ Takes the next unreliable datagram. Returns its length, or the errors of `ww_client_recv`.
  */
 int32_t ww_client_recv_datagram(struct ww_client *client, uint8_t *buffer, size_t size);
 
 /*
- Writes the state of the session to `stats`. Returns 0.
+ Returns 1 if everything that was sent on a reliable channel is known to have arrived, 0 if not, and then `WW_EVENT_WRITABLE` follows;
+ `WW_CLOSED`: the session was never up.
+ */
+int32_t ww_client_is_delivered(struct ww_client *client,
+                               uint32_t channel);
+
+/*
+ Writes the state of the session to `*stats`. Returns 0, or `WW_CLOSED` if the session was never up.
  */
 int32_t ww_client_stats(struct ww_client *client, struct ww_stats *stats);
 
 /*
- Reads what has arrived, does what is due, and sends the results. Writes to `*next` how many ms you may wait until
- the next call; -1: forever.
+ Reads arrived datagrams, runs timers and sends what is due. Call it again after at most `*next` ms (-1: no limit); `next` may be null. Returns 0.
  */
-int32_t ww_client_pump(struct ww_client *client, int64_t *next);
+int32_t ww_client_pump(struct ww_client *client,
+                       int64_t *next);
 
 /*
- Pumps until there is an event, for at most `timeout_ms`; negative: forever. Returns 1: there is one, 0: there is
- none.
+ Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits for ever. Returns 1 if there is an event, 0 if not.
  */
-int32_t ww_client_poll(struct ww_client *client, int64_t timeout_ms);
+int32_t ww_client_poll(struct ww_client *client,
+                       int64_t timeout_ms);
 
 /*
- Takes the next event. Returns 1; 0: there is none.
+ Takes the next event. Returns 1, or 0 if there is none.
  */
-int32_t ww_client_event(struct ww_client *client, struct ww_event *event);
+int32_t ww_client_poll_event(struct ww_client *client, struct ww_event *event);
 
 /*
- Closes the session once everything sent has arrived; `WW_EVENT_CLOSED` follows. Returns 0.
+ Ends the session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
  */
 int32_t ww_client_close(struct ww_client *client, uint16_t code);
 
 /*
- Frees it, and tells the server that the session is over. What was sent may not arrive: to wait for it, close and poll first.
+ `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
+ */
+int32_t ww_client_close_with(struct ww_client *client,
+                             uint16_t code,
+                             const char *message);
+
+/*
+ Ends the session and pumps until that is done: until everything sent has arrived and the goodbye is said, for a limited time. Returns 0.
+ */
+int32_t ww_client_shutdown(struct ww_client *client,
+                           uint16_t code);
+
+/*
+ Returns 1 if the session is up and can be sent to, 0 if not.
+ */
+int32_t ww_client_is_connected(struct ww_client *client);
+
+/*
+ Writes the server's address ("192.0.2.1:4000") to `buffer` as a text that ends with a zero. Returns its length without the zero; `WW_CLOSED`:
+ the session was never up; `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_client_peer_addr(struct ww_client *client,
+                            uint8_t *buffer,
+                            size_t size);
+
+/*
+ Writes the address that the client's socket is bound to, like `ww_client_peer_addr`.
+ */
+int32_t ww_client_local_addr(struct ww_client *client, uint8_t *buffer, size_t size);
+
+/*
+ Writes the reason of the last `WW_EVENT_CLOSED` in words, for people to read, as a text that ends with a zero. Returns its length without the
+ zero; `WW_AGAIN`: there was no such event yet; `WW_TOO_LONG`: `size` is too small, 256 is enough.
+ */
+int32_t ww_client_close_reason(struct ww_client *client,
+                               uint8_t *buffer,
+                               size_t size);
+
+/*
+ Writes the text that the server closed the session with, as a text that ends with a zero. Returns its length without the zero; 0: there is
+ none; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+ */
+int32_t ww_client_close_text(struct ww_client *client,
+                             uint8_t *buffer,
+                             size_t size);
+
+/*
+ Takes what the server's program said with `ww_server_reject`. Returns the number of bytes, at most 256; `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_client_rejection(struct ww_client *client,
+                            uint8_t *buffer,
+                            size_t size);
+
+/*
+ Takes the connect token of another server, after `WW_EVENT_REDIRECTED`: give it to `ww_client_connect` in the options of a new client.
+ Returns its length; `WW_AGAIN`: there is none; `WW_TOO_LONG`: `size` is too small, and the token stays.
+ */
+int32_t ww_client_take_redirect(struct ww_client *client,
+                                uint8_t *buffer,
+                                size_t size);
+
+/*
+ Says goodbye if the session is up, and frees the client. It does not wait: what has not arrived is lost, see `ww_client_shutdown`.
  */
 void ww_client_free(struct ww_client *client);
 
@@ -673,14 +748,15 @@ void ww_client_free(struct ww_client *client);
 int32_t ww_public_key(const uint8_t *private_key, uint8_t *public_key);
 
 /*
- Creates a server on `address` ("0.0.0.0:4000"). Returns null if that fails, with the error code in `*error` unless
- `error` is null. `options` null: all zeros.
+ Binds a server to `address` ("0.0.0.0:4000"). Returns the server; or null on failure, with the error in `*error` unless that is null. If
+ `options` is null, all options are zero.
  */
-struct ww_server *ww_server_bind(const char *address, const struct ww_options *options, int32_t *error);
+struct ww_server *ww_server_bind(const char *address,
+                                 const struct ww_options *options,
+                                 int32_t *error);
 
 /*
- Queues a message on a channel of `session`. Returns 0; `WW_AGAIN`: the channel is full, `WW_TOO_LONG`: the message
- is longer than the channel's `max_message`, or than a datagram on an unreliable channel.
+ `ww_client_send` for a session of a server.
  */
 int32_t ww_server_send(struct ww_server *server,
                        uint32_t session,
@@ -689,71 +765,174 @@ int32_t ww_server_send(struct ww_server *server,
                        size_t len);
 
 /*
- Reads the next message of a channel of `session`. Returns its length; `WW_AGAIN`: there is none, `WW_TOO_LONG`:
- `size` is too small, and the message stays queued.
+ `ww_client_recv` for a session of a server. `WW_CLOSED`: there is no such session.
  */
 int32_t ww_server_recv(struct ww_server *server, uint32_t session, uint32_t channel, uint8_t *buffer, size_t size);
 
 /*
- Queues an unreliable datagram for `session`. Returns 0.
+ `ww_client_send_datagram` for a session of a server.
  */
 int32_t ww_server_send_datagram(struct ww_server *server, uint32_t session, const uint8_t *datagram, size_t len);
 
 /*
- Reads the next unreliable datagram of `session`. Returns its length.
+ `ww_client_recv_datagram` for a session of a server.
  */
 int32_t ww_server_recv_datagram(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
 
 /*
- Writes the state of the session to `stats`. Returns 0.
+ `ww_client_is_delivered` for a session of a server.
+ */
+int32_t ww_server_is_delivered(struct ww_server *server, uint32_t session, uint32_t channel);
+
+/*
+ Writes the state of a session to `*stats`. Returns 0, or `WW_CLOSED`: there is no such session.
  */
 int32_t ww_server_stats(struct ww_server *server, uint32_t session, struct ww_stats *stats);
 
 /*
- Reads what has arrived, does what is due, and sends the results. Writes to `*next` how many ms you may wait until
- the next call; -1: forever.
+ Reads arrived datagrams, runs timers and sends what is due. Call it again after at most `*next` ms (-1: no limit); `next` may be null. Returns 0.
  */
-int32_t ww_server_pump(struct ww_server *server, int64_t *next);
+int32_t ww_server_pump(struct ww_server *server,
+                       int64_t *next);
 
 /*
- Pumps until there is an event, for at most `timeout_ms`; negative: forever. Returns 1: there is one, 0: there is
- none.
+ Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits for ever. Returns 1 if there is an event, 0 if not.
  */
-int32_t ww_server_poll(struct ww_server *server, int64_t timeout_ms);
+int32_t ww_server_poll(struct ww_server *server,
+                       int64_t timeout_ms);
 
 /*
- Takes the next event. Returns 1; 0: there is none.
+ Takes the next event. Returns 1, or 0 if there is none.
  */
-int32_t ww_server_event(struct ww_server *server, struct ww_event *event);
+int32_t ww_server_poll_event(struct ww_server *server, struct ww_event *event);
 
 /*
- Closes a session once everything sent has arrived; `WW_EVENT_CLOSED` follows. Returns 0.
+ Ends a session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
  */
 int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t code);
 
 /*
- Admits a client that asks to join (`WW_EVENT_REQUESTED`). Returns 0; `WW_CLOSED`: it no longer asks.
+ `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
  */
-int32_t ww_server_admit(struct ww_server *server, uint32_t session);
+int32_t ww_server_close_with(struct ww_server *server,
+                             uint32_t session,
+                             uint16_t code,
+                             const char *message);
 
 /*
- Rejects a client that asks to join, and tells it `code`. Returns 0; `WW_CLOSED`: it no longer asks.
+ Ends a session at once: what has not arrived is lost. The client is told `code` and `message`. Returns 0, or as `ww_server_close_with`.
  */
-int32_t ww_server_reject(struct ww_server *server, uint32_t session, uint16_t code);
+int32_t ww_server_kick(struct ww_server *server,
+                       uint32_t session,
+                       uint16_t code,
+                       const char *message);
 
 /*
- Copies what a client, connected or asking to join, has sent as `user`. Returns its length; `WW_TOO_LONG`: `size` is
- too small.
+ Ends all sessions and pumps until that is done: until everything sent has arrived and the goodbyes are said, for a limited time. Returns 0.
  */
-int32_t ww_server_user(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
+int32_t ww_server_shutdown(struct ww_server *server,
+                           uint16_t code);
 
 /*
- Returns the port that the server is bound to.
+ Queues a message for every connected client. Returns the number of clients that it could not be queued for, because their channel was full.
+ Other errors are those of `ww_client_send`.
  */
-int32_t ww_server_port(struct ww_server *server);
+int32_t ww_server_broadcast(struct ww_server *server,
+                            uint32_t channel,
+                            const uint8_t *message,
+                            size_t len);
 
 /*
- Frees it, and tells all clients that their session is over. What was sent may not arrive: to wait for it, close and poll first.
+ `ww_server_broadcast` to all clients but `session`, such as the one that a message came from.
+ */
+int32_t ww_server_broadcast_except(struct ww_server *server,
+                                   uint32_t session,
+                                   uint32_t channel,
+                                   const uint8_t *message,
+                                   size_t len);
+
+/*
+ Writes the sessions of connected clients to `sessions`, at most `count` of them, in no order. Returns how many clients are connected,
+ which may be more.
+ */
+int32_t ww_server_clients(struct ww_server *server,
+                          uint32_t *sessions,
+                          size_t count);
+
+/*
+ Returns 1 if a session is up and can be sent to, 0 if not.
+ */
+int32_t ww_server_is_connected(struct ww_server *server, uint32_t session);
+
+/*
+ Writes the address of a client ("192.0.2.1:4000") to `buffer` as a text that ends with a zero. Returns its length without the zero;
+ `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_server_peer_addr(struct ww_server *server,
+                            uint32_t session,
+                            uint8_t *buffer,
+                            size_t size);
+
+/*
+ Writes the address that the server is bound to, like `ww_server_peer_addr`.
+ */
+int32_t ww_server_local_addr(struct ww_server *server, uint8_t *buffer, size_t size);
+
+/*
+ Writes the reason of the last `WW_EVENT_CLOSED` that was taken, in words, for people to read, as a text that ends with a zero. Returns its
+ length without the zero; `WW_AGAIN`: there was no such event yet; `WW_TOO_LONG`: `size` is too small, 256 is enough.
+ */
+int32_t ww_server_close_reason(struct ww_server *server,
+                               uint8_t *buffer,
+                               size_t size);
+
+/*
+ Writes the text that a client closed its session with, as a text that ends with a zero, until the next event is taken. Returns its length
+ without the zero; 0: there is none; `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+ */
+int32_t ww_server_close_text(struct ww_server *server,
+                             uint32_t session,
+                             uint8_t *buffer,
+                             size_t size);
+
+/*
+ Sends the client of a session to another server, by a connect token that is valid there. Returns 0; `WW_CLOSED`: there is no such session;
+ `WW_TOO_LONG`: the token does not fit into a datagram; `WW_MISUSE`: it is not a token.
+ */
+int32_t ww_server_redirect(struct ww_server *server,
+                           uint32_t session,
+                           const uint8_t *token,
+                           size_t len);
+
+/*
+ Admits a client that asks to join (`WW_EVENT_REQUESTED`), and tells its program `user`, up to 256 bytes. Returns 0; `WW_CLOSED`: the client
+ no longer asks; `WW_TOO_LONG`: `len` is more than 256.
+ */
+int32_t ww_server_admit(struct ww_server *server,
+                        uint32_t session,
+                        const uint8_t *user,
+                        size_t len);
+
+/*
+ Rejects a client that asks to join, and tells its program `code` and `user`, up to 256 bytes. Returns 0, or as `ww_server_admit`;
+ `WW_MISUSE`: `code` is 0xff00 or more.
+ */
+int32_t ww_server_reject(struct ww_server *server,
+                         uint32_t session,
+                         uint16_t code,
+                         const uint8_t *user,
+                         size_t len);
+
+/*
+ Copies the `user` bytes of a session's client, or of one that asks to join. Returns their number; `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_server_user(struct ww_server *server,
+                       uint32_t session,
+                       uint8_t *buffer,
+                       size_t size);
+
+/*
+ Says goodbye to all clients and frees the server. It does not wait: what has not arrived is lost, see `ww_server_shutdown`.
  */
 void ww_server_free(struct ww_server *server);
 

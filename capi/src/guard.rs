@@ -61,11 +61,22 @@ pub(crate) unsafe fn array<'a, T>(data: *const T, count: usize) -> Option<&'a [T
 ///
 /// `data` is null, or points to `len` bytes that nobody else uses during `'a`.
 pub(crate) unsafe fn bytes_mut<'a>(data: *mut u8, len: usize) -> Option<&'a mut [u8]> {
-    match (data.is_null(), len) {
+    // SAFETY: as the caller says.
+    unsafe { array_mut(data, len) }
+}
+
+/// `count` values at `data`, to be written to.
+///
+/// # Safety
+///
+/// `data` is null, or points to `count` values that nobody else uses for `'a`.
+pub(crate) unsafe fn array_mut<'a, T>(data: *mut T, count: usize) -> Option<&'a mut [T]> {
+    let bytes = count.checked_mul(size_of::<T>()).and_then(|bytes| isize::try_from(bytes).ok());
+    match (data.is_null(), count) {
         (_, 0) => Some(&mut []),
         (true, _) => None,
-        // SAFETY: as the caller says; initialised or not, C's bytes are only written here.
-        (false, _) => isize::try_from(len).ok().map(|_| unsafe { std::slice::from_raw_parts_mut(data, len) }),
+        // SAFETY: as the caller says; initialised or not, C's values are only written here.
+        (false, _) => bytes.map(|_| unsafe { std::slice::from_raw_parts_mut(data, count) }),
     }
 }
 

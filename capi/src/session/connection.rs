@@ -1,25 +1,26 @@
-//! What both ends do with a session that is up.
+//! What goes through a session that is up, for both ends alike.
 
 use super::event::ww_event;
 use super::millis;
 use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
 use crate::guard::Object;
+use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 use ww::channel::{RecvError, SendError};
-use ww::session::Connection;
+use ww::session::{CloseTextError, Connection};
 use ww::{Channel, SessionConfig};
 
-/// The state of a session. Bytes are those of UDP payloads.
+/// The state of a session. Bytes are of UDP payload.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ww_stats {
-    /// Smoothed round trip, microseconds; 0 before the first.
+    /// Smoothed round-trip time in microseconds; 0 before the first measurement.
     pub rtt_us: u64,
-    /// Its mean deviation, microseconds.
+    /// Mean deviation of the round-trip time, microseconds.
     pub rttvar_us: u64,
-    /// Share of the packets of the last 10 s that got lost on the way to the peer, 0 to 1; -1: unknown, because too few
-    /// were sent.
+    /// Share of the packets sent in the last 10 s that were lost, 0 to 1; -1: unknown, because too few were sent.
     pub loss: f64,
     /// Datagrams sent.
     pub sent: u64,
@@ -31,7 +32,7 @@ pub struct ww_stats {
     pub bytes_received: u64,
 }
 
-/// A client or a server. A client has one session, whatever its number.
+/// A client or a server. A client has one session, whatever number is passed.
 pub(super) trait End: Object {
     fn connection(&mut self, session: u32) -> Option<&mut Connection>;
     fn channel(&self, number: u32) -> Option<Channel>;
@@ -59,6 +60,12 @@ pub(super) trait End: Object {
         self.connection(session).map_or(WW_CLOSED, |connection| taken(connection.recv_datagram_into(buf)))
     }
 
+    fn is_delivered(&mut self, session: u32, channel: u32) -> i32 {
+        let Some(channel) = self.channel(channel) else { return WW_MISUSE };
+        let connection = self.connection(session);
+        connection.map_or(WW_CLOSED, |connection| connection.is_delivered(channel).into())
+    }
+
     fn stats(&mut self, session: u32, stats: Option<&mut ww_stats>) -> i32 {
         match (self.connection(session), stats) {
             (_, None) => WW_MISUSE,
@@ -81,7 +88,7 @@ pub(super) trait End: Object {
         0
     }
 
-    /// Below zero: forever.
+    /// Below zero is for ever.
     fn poll_for(&mut self, millis: i64) -> i32 {
         let timeout = u64::try_from(millis).ok().map(Duration::from_millis);
         self.poll(timeout).map_or_else(|error| of_io(&error), i32::from)
@@ -89,7 +96,7 @@ pub(super) trait End: Object {
 
     /// # Safety
     ///
-    /// `event` is null, or points to room for one, initialised or not.
+    /// `event` is null or one; what is there need not have been an event.
     unsafe fn event(&mut self, event: *mut ww_event) -> i32 {
         if event.is_null() {
             return WW_MISUSE;
@@ -101,7 +108,7 @@ pub(super) trait End: Object {
     }
 }
 
-/// The channels of a session by number. In C all of them carry bytes.
+/// The channels of a session by their numbers: of bytes, as all of C's are.
 pub(super) fn numbered(config: &SessionConfig) -> Vec<Channel> {
     config.channels.iter().filter_map(|config| config.channel.of().ok()).collect()
 }
@@ -122,7 +129,7 @@ impl ww_stats {
     }
 }
 
-/// Copies `bytes` to `buf`. Returns how many, if they fit.
+/// Copies `bytes` to the caller's buffer. Returns their number, or that the buffer is too small.
 pub(super) fn copy(bytes: &[u8], buf: &mut [u8]) -> i32 {
     buf.get_mut(..bytes.len()).map_or(WW_TOO_LONG, |buf| {
         buf.copy_from_slice(bytes);
@@ -130,7 +137,27 @@ pub(super) fn copy(bytes: &[u8], buf: &mut [u8]) -> i32 {
     })
 }
 
-/// The error code for a failed socket or an invalid config.
+/// Writes `text` and a zero: its length, if there is room for both.
+pub(super) fn print(text: &dyn fmt::Display, buf: &mut [u8]) -> i32 {
+    let text = text.to_string();
+    let Some((end, rest)) = buf.get_mut(..=text.len()).and_then(<[u8]>::split_last_mut) else {
+        return WW_TOO_LONG;
+    };
+    *end = 0;
+    copy(text.as_bytes(), rest)
+}
+
+/// Writes the address of a socket.
+pub(super) fn address(address: io::Result<SocketAddr>, buf: &mut [u8]) -> i32 {
+    address.map_or_else(|error| of_io(&error), |address| print(&address, buf))
+}
+
+/// Whether a text was taken.
+pub(super) fn done(result: Result<(), CloseTextError>) -> i32 {
+    result.map_or(WW_MISUSE, |()| 0)
+}
+
+/// The code of an error of a socket or a config.
 pub(super) fn of_io(error: &io::Error) -> i32 {
     match error.get_ref().and_then(|error| error.downcast_ref::<ww::net::Error>()) {
         Some(ww::net::Error::Config(_)) => crate::error::WW_CONFIG,
@@ -139,7 +166,7 @@ pub(super) fn of_io(error: &io::Error) -> i32 {
     }
 }
 
-const fn refused(error: SendError) -> i32 {
+pub(super) const fn refused(error: SendError) -> i32 {
     match error {
         SendError::Full { .. } => WW_AGAIN,
         SendError::TooLong { .. } => WW_TOO_LONG,
@@ -157,6 +184,6 @@ fn taken(result: Result<usize, RecvError>) -> i32 {
     }
 }
 
-fn int(size: usize) -> i32 {
+pub(super) fn int(size: usize) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
 }

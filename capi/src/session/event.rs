@@ -2,7 +2,7 @@
 
 use ww::{CloseReason, Event, SessionId};
 
-/// Something that has happened: `kind` says what, and at a server `session` says where.
+/// Something that has happened to a session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ww_event {
@@ -10,15 +10,15 @@ pub struct ww_event {
     pub kind: i32,
     /// At a server: the session.
     pub session: u32,
-    /// For `WW_EVENT_CLOSED`: why, one of `WW_CLOSED_..`.
+    /// With `WW_EVENT_CLOSED`: one of `WW_CLOSED_..`; `ww_client_close_reason` and `ww_server_close_reason` have it in words.
     pub reason: i32,
-    /// For `WW_EVENT_CLOSED`: the code with which it was closed or rejected.
+    /// With `WW_EVENT_CLOSED`: the code that the session was closed or rejected with.
     pub code: u16,
-    /// For `WW_EVENT_CLOSED`: whether some of what was sent is not known to have arrived.
+    /// With `WW_EVENT_CLOSED`: whether something was sent that is not known to have arrived.
     pub is_undelivered: bool,
 }
 
-/// A client asks to join: call `ww_server_admit` or `ww_server_reject` within 10 s.
+/// A client asks to join: `ww_server_admit` or `ww_server_reject` it within 10 s.
 pub const WW_EVENT_REQUESTED: i32 = 1;
 /// The session is up.
 pub const WW_EVENT_CONNECTED: i32 = 2;
@@ -26,7 +26,7 @@ pub const WW_EVENT_CONNECTED: i32 = 2;
 pub const WW_EVENT_READABLE: i32 = 3;
 /// A channel that was full has room again.
 pub const WW_EVENT_WRITABLE: i32 = 4;
-/// The client is sent to another server.
+/// The server sends the client to another one: `ww_client_take_redirect`.
 pub const WW_EVENT_REDIRECTED: i32 = 5;
 /// The peer has another address.
 pub const WW_EVENT_MOVED: i32 = 6;
@@ -39,13 +39,13 @@ pub const WW_EVENT_OTHER: i32 = 100;
 pub const WW_CLOSED_LOCAL: i32 = 1;
 /// The peer closed it, with `code`.
 pub const WW_CLOSED_PEER: i32 = 2;
-/// The server rejected us: `code` is its application's.
+/// The server's application rejected the client, with `code`; see `ww_client_rejection`.
 pub const WW_CLOSED_REJECTED: i32 = 3;
-/// The server refused us: it is full, of another version, or set up differently.
+/// The server refused the client: it is busy, or the version, the secret or the channels differ. `ww_client_close_reason` says which.
 pub const WW_CLOSED_DENIED: i32 = 4;
 /// The peer fell silent, or never answered.
 pub const WW_CLOSED_TIMEOUT: i32 = 5;
-/// Any other reason: `code` is one of the protocol's.
+/// Any other reason: `ww_client_close_reason` and `ww_server_close_reason` say which.
 pub const WW_CLOSED_OTHER: i32 = 100;
 
 impl ww_event {

@@ -33,7 +33,7 @@ static ww_event next(ww_server *server, ww_client *client, int of_server) {
     int64_t wait = -2;
     CHECK(ww_server_pump(server, &wait) == 0 && wait >= -1);
     CHECK(ww_client_pump(client, NULL) == 0);
-    if ((of_server ? ww_server_event(server, &event) : ww_client_event(client, &event)) == 1) {
+    if ((of_server ? ww_server_poll_event(server, &event) : ww_client_poll_event(client, &event)) == 1) {
       return event;
     }
     CHECK(ww_client_poll(client, 2) >= 0);
@@ -64,7 +64,7 @@ static void play(void) {
   ww_server *server = ww_server_bind("127.0.0.1:0", &opts, &error);
   ww_client *client;
   CHECK(server != NULL && error == 0);
-  snprintf(address, sizeof address, "127.0.0.1:%d", (int)ww_server_port(server));
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
   opts.user = hello;
   opts.user_len = 5;
   client = ww_client_connect(address, &opts, &error);
@@ -111,6 +111,11 @@ static void play(void) {
     }
   }
   CHECK(sent == 0);
+  CHECK(ww_client_is_delivered(client, NONE) == WW_MISUSE && ww_server_is_delivered(server, session + 1, CHAT) == WW_CLOSED);
+  for (tries = 0; tries < 1000 && ww_client_is_delivered(client, CHAT) == 0; tries++) {
+    CHECK(ww_client_poll(client, 1) >= 0 && ww_server_pump(server, NULL) == 0);
+  }
+  CHECK(ww_client_is_delivered(client, CHAT) == 1 && ww_server_is_delivered(server, session, CHAT) == 1);
 
   CHECK(ww_server_send(server, session, CHAT, hello, 5) == 0);
   until(server, client, 0, WW_EVENT_READABLE);
@@ -134,19 +139,131 @@ static void play(void) {
 static void turn_away(void) {
   ww_options opts = options();
   char address[64];
+  const uint8_t sorry[] = "sorry";
+  uint8_t text[257] = {0};
   ww_event event;
   ww_server *server;
   ww_client *client;
   opts.ask = 7; /* any but 0 */
   server = ww_server_bind("127.0.0.1:0", &opts, NULL);
-  snprintf(address, sizeof address, "127.0.0.1:%d", (int)ww_server_port(server));
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
   client = ww_client_connect(address, &opts, NULL);
   event = until(server, client, 1, WW_EVENT_REQUESTED);
-  CHECK(ww_server_admit(server, event.session + 1) == WW_CLOSED);
-  CHECK(ww_server_reject(server, event.session, 9) == 0);
+  CHECK(ww_server_admit(server, event.session + 1, NULL, 0) == WW_CLOSED);
+  CHECK(ww_server_reject(server, event.session, 9, text, sizeof text) == WW_TOO_LONG); /* and it still asks */
+  CHECK(ww_server_reject(server, event.session, 9, sorry, 5) == 0);
   event = until(server, client, 0, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_REJECTED && event.code == 9);
+  CHECK(ww_client_rejection(client, text, 4) == WW_TOO_LONG);
+  CHECK(ww_client_rejection(client, text, sizeof text) == 5 && memcmp(text, sorry, 5) == 0);
+  CHECK(ww_client_close_reason(client, text, 256) > 0 && strstr((char *)text, "code 9") != NULL);
   ww_client_free(client);
+  ww_server_free(server);
+}
+
+/* Several clients: all are told something, one is kicked, one closes with a text, and the server shuts down. */
+static void crowd(void) {
+  ww_options opts = options();
+  const uint8_t news[] = "news";
+  uint8_t text[300];
+  char address[64], here[64];
+  ww_event event;
+  ww_client *clients[3];
+  uint32_t sessions[3], listed[4] = {0, 0, 0, 0};
+  int i;
+  ww_server *server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, 5) == WW_TOO_LONG);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+  CHECK(ww_server_clients(server, listed, 4) == 0 && ww_server_clients(server, NULL, 4) == WW_MISUSE);
+  CHECK(ww_server_close_reason(server, text, sizeof text) == WW_AGAIN);
+  for (i = 0; i < 3; i++) {
+    clients[i] = ww_client_connect(address, &opts, NULL);
+    CHECK(ww_client_is_connected(clients[i]) == 0 && ww_client_peer_addr(clients[i], text, sizeof text) == WW_CLOSED);
+    sessions[i] = until(server, clients[i], 1, WW_EVENT_CONNECTED).session;
+    until(server, clients[i], 0, WW_EVENT_CONNECTED);
+    CHECK(ww_client_is_connected(clients[i]) == 1 && ww_server_is_connected(server, sessions[i]) == 1);
+    CHECK(ww_client_peer_addr(clients[i], text, sizeof text) > 0 && strcmp((char *)text, address) == 0);
+    CHECK(ww_server_peer_addr(server, sessions[i], text, sizeof text) > 0);
+    CHECK(ww_client_local_addr(clients[i], (uint8_t *)here, sizeof here) > 0);
+    CHECK(strrchr(here, ':') != NULL && strstr((char *)text, strrchr(here, ':')) != NULL);
+  }
+  CHECK(ww_server_clients(server, listed, 4) == 3 && listed[2] != 0 && listed[3] == 0);
+  listed[1] = 7;
+  CHECK(ww_server_clients(server, listed, 1) == 3 && listed[1] == 7);
+  CHECK(ww_server_broadcast(server, NONE, news, 4) == WW_MISUSE);
+  CHECK(ww_server_broadcast(server, CHAT, news, 4) == 0 && ww_server_broadcast_except(server, sessions[0], CHAT, news, 3) == 0);
+  for (i = 0; i < 3; i++) {
+    until(server, clients[i], 0, WW_EVENT_READABLE);
+    CHECK(ww_client_recv(clients[i], CHAT, text, sizeof text) == 4);
+    while (i > 0 && ww_client_recv(clients[i], CHAT, text, sizeof text) == WW_AGAIN) {
+      next(server, clients[i], 0);
+    }
+  }
+  CHECK(ww_client_recv(clients[0], CHAT, text, sizeof text) == WW_AGAIN);
+
+  CHECK(ww_server_redirect(server, sessions[0], news, 4) == WW_MISUSE); /* no token */
+  CHECK(ww_client_take_redirect(clients[0], text, sizeof text) == WW_AGAIN);
+  CHECK(ww_server_kick(server, sessions[0], 8, "a\nb") == WW_MISUSE && ww_server_kick(server, sessions[0], 8, NULL) == WW_MISUSE);
+  CHECK(ww_server_kick(server, sessions[0], 8, "no cheating") == 0 && ww_server_is_connected(server, sessions[0]) == 0);
+  event = until(server, clients[0], 0, WW_EVENT_CLOSED);
+  CHECK(event.reason == WW_CLOSED_PEER && event.code == 8 && ww_client_is_connected(clients[0]) == 0);
+  CHECK(ww_client_close_text(clients[0], text, 11) == WW_TOO_LONG);
+  CHECK(ww_client_close_text(clients[0], text, 12) == 11 && strcmp((char *)text, "no cheating") == 0);
+  event = until(server, clients[0], 1, WW_EVENT_CLOSED);
+  CHECK(event.reason == WW_CLOSED_LOCAL && event.session == sessions[0]);
+
+  CHECK(ww_client_close_with(clients[1], 5, "dinner") == 0);
+  event = until(server, clients[1], 1, WW_EVENT_CLOSED);
+  CHECK(event.session == sessions[1] && event.code == 5);
+  CHECK(ww_server_close_text(server, sessions[1], text, sizeof text) == 6 && strcmp((char *)text, "dinner") == 0);
+  CHECK(ww_server_close_reason(server, text, sizeof text) > 0 && strstr((char *)text, "code 5") != NULL);
+
+  CHECK(ww_server_close_with(server, sessions[2], 3, "night") == 0);
+  event = until(server, clients[2], 0, WW_EVENT_CLOSED);
+  CHECK(ww_client_close_text(clients[2], text, sizeof text) == 5 && event.code == 3);
+  CHECK(ww_server_shutdown(server, 1) == 0 && ww_server_clients(server, listed, 4) == 0);
+  CHECK(ww_client_shutdown(clients[2], 1) == 0);
+  for (i = 0; i < 3; i++) {
+    ww_client_free(clients[i]);
+  }
+  ww_server_free(server);
+}
+
+/* An end that has other channels is told so in words. */
+static void other_shape(void) {
+  ww_options opts = options();
+  char address[64];
+  uint8_t text[256];
+  ww_event event;
+  ww_client *client;
+  ww_server *server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+  opts.channel_count = 3;
+  client = ww_client_connect(address, &opts, NULL);
+  event = until(server, client, 0, WW_EVENT_CLOSED);
+  CHECK(event.reason == WW_CLOSED_DENIED);
+  CHECK(ww_client_close_reason(client, text, sizeof text) > 0 && strstr((char *)text, "channel") != NULL);
+  ww_client_free(client);
+  ww_server_free(server);
+}
+
+/* A client that is freed says goodbye. */
+static void leave(void) {
+  ww_options opts = options();
+  char address[64];
+  ww_event event;
+  int tries, has_ended = 0;
+  ww_client *client;
+  ww_server *server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+  client = ww_client_connect(address, &opts, NULL);
+  until(server, client, 1, WW_EVENT_CONNECTED);
+  ww_client_free(client);
+  for (tries = 0; tries < 1000 && !has_ended; tries++) {
+    CHECK(ww_server_poll(server, 5) >= 0);
+    has_ended = ww_server_poll_event(server, &event) == 1 && event.kind == WW_EVENT_CLOSED;
+  }
+  CHECK(has_ended && event.reason == WW_CLOSED_PEER);
   ww_server_free(server);
 }
 
@@ -177,8 +294,8 @@ static void misuse(void) {
   opts.channels = NULL;
   CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
   CHECK(ww_client_send(NULL, 0, &byte, 1) == WW_MISUSE && ww_server_send(NULL, 1, 0, &byte, 1) == WW_MISUSE);
-  CHECK(ww_client_pump(NULL, NULL) == WW_MISUSE && ww_server_event(NULL, NULL) == WW_MISUSE);
-  CHECK(ww_client_stats(NULL, NULL) == WW_MISUSE && ww_server_port(NULL) == WW_MISUSE);
+  CHECK(ww_client_pump(NULL, NULL) == WW_MISUSE && ww_server_poll_event(NULL, NULL) == WW_MISUSE);
+  CHECK(ww_client_stats(NULL, NULL) == WW_MISUSE && ww_server_local_addr(NULL, NULL, 0) == WW_MISUSE);
   CHECK(ww_public_key(NULL, NULL) == WW_MISUSE);
   ww_client_free(NULL);
   ww_server_free(NULL);
@@ -187,6 +304,9 @@ static void misuse(void) {
 int main(void) {
   play();
   turn_away();
+  crowd();
+  other_shape();
+  leave();
   misuse();
   return done();
 }
