@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if is_wanted("dead_link") { print_dead_link() } else { Ok(()) }
 }
 
-/// A setting and its value; the others are those of [`fast`] and [`CHECK`].
+/// A setting and its value; the others are those of [`fast2`] and [`CHECK`].
 struct Knob {
     name: &'static str,
     loads: &'static [Load],
@@ -58,12 +58,12 @@ const SNAPSHOTS: Load = Load { name: "20 Hz x 1200 B", count: 1200, size: 1200 }
 const MAPS: Load = Load { name: "1 Hz x 60 kB", count: 60, size: 60_000 };
 
 /// (1, 20, 2, 1).
-fn fast() -> Config {
+fn fast2() -> Config {
     Config::classic().nodelay(1, 20, 2, true)
 }
 
 /// (1, 10, 2, 1).
-fn turbo() -> Config {
+fn fast() -> Config {
     Config::classic().nodelay(1, 10, 2, true)
 }
 
@@ -72,11 +72,10 @@ fn knobs() -> Vec<Knob> {
     let bulk: &[Load] = &[SNAPSHOTS, MAPS];
     let (ms, frame) = (Some(Duration::from_millis(1)), Some(MINUTE / INPUTS.count));
     let presets = [
-        ("default", Config::classic()),
-        ("normal", Config::classic().nodelay(0, 40, 0, false)),
+        ("classic", Config::classic()),
+        ("fast2", fast2()),
         ("fast", fast()),
-        ("turbo", turbo()),
-        ("by time", Config { recovery: Recovery::default(), ..turbo() }),
+        ("by time", Config { recovery: Recovery::default(), ..fast() }),
     ];
     let drives = [
         ("check", CHECK),
@@ -86,7 +85,7 @@ fn knobs() -> Vec<Knob> {
         ("frame, flush", Drive { beat: frame, flush: true }),
     ];
     let preset = |(name, config): (&str, _)| (name.to_owned(), config, CHECK);
-    let drive = |(name, drive): (&str, _)| (name.to_owned(), fast(), drive);
+    let drive = |(name, drive): (&str, _)| (name.to_owned(), fast2(), drive);
     vec![
         Knob { name: "preset", loads: game, values: presets.map(preset).into() },
         Knob { name: "by time", loads: &[INPUTS, MAPS], values: by_time().map(preset).into() },
@@ -112,7 +111,7 @@ fn knobs() -> Vec<Knob> {
 /// Modern recovery, with each of its settings changed.
 fn by_time() -> [(&'static str, Config); 5] {
     let all = Modern::default();
-    let with = |modern| Config { recovery: Recovery::Modern(modern), ..turbo() };
+    let with = |modern| Config { recovery: Recovery::Modern(modern), ..fast() };
     [
         ("as it is", with(all)),
         ("at_once off", with(Modern { at_once: false, ..all })),
@@ -129,7 +128,7 @@ fn knob<T: Display + Copy, const N: usize>(
     turn: fn(&mut Config, T),
 ) -> Knob {
     let turned = |value: T| {
-        let mut config = fast();
+        let mut config = fast2();
         turn(&mut config, value);
         (value.to_string(), config, CHECK)
     };
@@ -289,7 +288,7 @@ fn print_dead_link() -> Result<(), Box<dyn Error>> {
     for nodelay in 0..=2 {
         let mut row = format!("| {nodelay} |");
         for dead_link in [5, 10, 20] {
-            let config = Config { nodelay, dead_link, ..fast() };
+            let config = Config { nodelay, dead_link, ..fast2() };
             let mut kcp = Kcp::new(Conv(1), &config, |_: &[u8]| ())?;
             kcp.send(b"anybody there?")?;
             let mut now = Time::ZERO;

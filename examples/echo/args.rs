@@ -174,13 +174,12 @@ impl Flags<'_> {
     /// The chosen presets, each with the settings from the command line.
     fn presets(&self, mode: Mode) -> Result<Vec<(&'static str, Config)>, String> {
         let wanted = self.value("--preset").or(if matches!(mode, Mode::Demo) { None } else { Some("fast") });
-        let turbo = Config::classic().nodelay(1, 10, 2, true);
+        let fast = Config::classic().nodelay(1, 10, 2, true);
         let all = [
-            ("default", Config::classic()),
-            ("normal", Config::classic().nodelay(0, 40, 0, false)),
-            ("fast", Config::classic().nodelay(1, 20, 2, true)),
-            ("turbo", turbo),
-            ("by-time", Config { recovery: Recovery::default(), ..turbo }),
+            ("classic", Config::classic()),
+            ("fast2", Config::classic().nodelay(1, 20, 2, true)),
+            ("fast", fast),
+            ("by time", Config { recovery: Recovery::default(), ..fast }),
         ];
         let mut presets = Vec::new();
         for (name, preset) in all {
@@ -279,7 +278,7 @@ const FLAGS: &[Flag] = &[
     flag("--timeout", "S", CONNECT | PIPE, "silence after which the peer is gone (10)"),
     flag("--linger", "S", PIPE, "silence after which a pipe that has ended at one side is done (2)"),
     flag("--conv", "N", CONNECT | PIPE, "conversation (1; pipe --listen: any)"),
-    flag("--preset", "NAME", KCP, "default, normal, fast or turbo (fast; here all)"),
+    flag("--preset", "NAME", KCP, "classic, fast2, fast or 'by time' (fast; here all)"),
     flag("--nodelay", "0..2", KCP, "how resends back off: double, by half, by half of the RTO"),
     flag("--interval", "MS", KCP, "time between flushes"),
     flag("--resend", "N", KCP, "later acknowledgements that prove a loss; 0: none do"),
