@@ -508,3 +508,26 @@ fn a_config_out_of_range_names_its_field() {
     ];
     assert_eq!(config(&presets).check(), Ok(()));
 }
+
+/// Only sessions have another way for messages, and say in a packet where one of them belongs.
+#[test]
+fn a_peer_that_says_that_a_message_comes_elsewhere_holds_up_nothing() {
+    const CHAT: Channel = Channel::ordered(0);
+    let chat = ChannelConfig { carrier: Carrier::Packets, ..CHAT.config() };
+    let config = ChannelsConfig { channels: vec![chat], ..ChannelsConfig::default() };
+    let mut bob = Channels::new(&config).unwrap();
+    let mut payload = BitWriter::new(Vec::new());
+    payload.bool(true).unwrap();
+    payload.int(3, 1..=64).unwrap();
+    payload.int(0, 0..=u16::MAX).unwrap();
+    [false, true].iter().for_each(|bit| payload.bool(*bit).unwrap());
+    payload.relative(1, 0).unwrap();
+    [false, true].iter().for_each(|bit| payload.bool(*bit).unwrap());
+    payload.relative(2, 1).unwrap();
+    payload.bool(true).unwrap();
+    payload.int(3, 0..=2047).unwrap();
+    payload.bytes(b"abc").unwrap();
+    bob.read(&payload.finish()).unwrap();
+    assert_eq!(bob.recv(CHAT).as_deref(), Some(&b"abc"[..]));
+    assert_eq!(bob.recv(CHAT), None);
+}

@@ -17,7 +17,7 @@ use common::sessions::{SUITE, World, client_config, in_packets, on, ordered, ser
 use common::{Raw, ms};
 use std::collections::VecDeque;
 use std::time::Duration;
-use whitewater::channel::{ChannelError, RecvError, SendError};
+use whitewater::channel::{ChannelError, ChannelStats, RecvError, SendError};
 use whitewater::inside::session::wire::Frame;
 use whitewater::kcp::Config;
 use whitewater::message::{BitReader, BitWriter, BitsError, shape};
@@ -689,13 +689,22 @@ fn a_handle_that_is_none_of_the_channels_is_an_error_that_says_so_in_words() {
     assert_eq!(client.recv(Channel::<[u8]>::unordered(0)), None);
     assert_eq!((client.peek_size(on(9)), client.peek_size(on(1))), (None, None));
     assert!(client.check(on(0)).is_ok() && client.check(NAMES).is_ok() && client.check(on(1)).is_err());
+    let wrong = Channel::<[u8]>::unordered(0);
+    client.send(on(0), b"under way").unwrap();
+    assert!(!client.is_delivered(on(0)) && client.is_delivered(wrong) && client.is_delivered(on(9)));
+    assert!(client.kcp_stats(on(0)).is_some() && client.sent_up_to(on(0)).is_some());
+    for handle in [wrong, on(1), on(9)] {
+        assert!(client.kcp_stats(handle).is_none() && client.peek_size(handle).is_none(), "{handle:?}");
+        assert_eq!((client.sent_up_to(handle), client.acked_up_to(handle)), (None, None), "{handle:?}");
+        assert_eq!(client.channel_stats(handle), ChannelStats::default(), "{handle:?}");
+    }
     // And what was said with the right ones arrives.
     client.send(NAMES, &Some("one".to_owned())).unwrap();
     client.send(on(0), b"two").unwrap();
     world.run(500);
     assert_eq!(world.session().recv(on(1)), None, "it stays for who has the right handle");
     assert_eq!(world.session().recv(NAMES), Some(Some("one".to_owned())));
-    assert_eq!(world.session().recv(on(0)).as_deref(), Some(&b"two"[..]));
+    assert_eq!(read(&mut world, on(0)), [&b"under way"[..], b"two"]);
 }
 
 /// With a queue of KCP that is too short for a part.

@@ -1,5 +1,5 @@
-//! Long messages that come to a server from many sessions at once, and together are more than its memory: they arrive one after the other,
-//! and nobody holds it for ever.
+//! What messages take at who receives them. Long ones that come to a server from many sessions at once, and together are more than its memory,
+//! arrive one after the other, and nobody holds it for ever.
 
 use crate::common;
 use crate::common::machine::Whole as _;
@@ -9,9 +9,11 @@ use common::rogue::{Rogue, open_server};
 use common::sessions::{SUITE, World, client_config, in_packets, on, server_config};
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::Frame;
+use whitewater::kcp::Config;
+use whitewater::message::BitWriter;
 use whitewater::session::Suite;
 use whitewater::{Channel, ChannelConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
-use whitewater_sim::LinkConfig;
+use whitewater_sim::{LinkConfig, Loss};
 
 const SMALL: Channel = Channel::ordered(0);
 const MAX: u32 = 1 << 20;
@@ -129,4 +131,84 @@ fn who_holds_the_memory_and_does_not_go_on_has_to_go_and_the_others_go_on() {
     assert!(world.run_until(10_000, come), "{:?}", ended(&world));
     println!("{:?}, {:?}", world.now.since(start), ended(&world));
     assert!(ended(&world).iter().all(|(_, reason)| *reason == CloseReason::NoMemory));
+}
+
+/// Buffers are used again, so a short message may lie in one that has held a long one.
+#[test]
+fn messages_in_packets_count_for_as_much_as_their_buffers_take() {
+    const COUNT: usize = 64;
+    let packets = in_packets(on(0));
+    let session = SessionConfig { channels: vec![packets], ..SessionConfig::default() };
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(20)), &session, SUITE);
+    world.connect();
+    for len in [1100, 1] {
+        (0..COUNT).for_each(|_| world.client().send(on(0), &vec![1; len]).unwrap());
+        world.drain();
+        world.run(1_000);
+        let held = world.session().memory();
+        println!("{held} bytes with {COUNT} messages of {len}");
+        assert!(held >= COUNT * 1100, "{held} bytes with {COUNT} messages of {len}");
+        let got = std::iter::from_fn(|| world.session().recv(on(0))).count();
+        assert_eq!(got, COUNT);
+    }
+}
+
+#[test]
+fn a_peer_whose_messages_in_packets_are_none_of_the_channel_ends_its_session() {
+    let packets = ChannelConfig { max_message: 100, ..in_packets(on(0)) };
+    let message = |len: usize| {
+        let mut payload = BitWriter::new(Vec::new());
+        payload.bool(true).unwrap();
+        payload.int(1, 1..=64).unwrap();
+        payload.int(0, 0..=u16::MAX).unwrap();
+        payload.bool(true).unwrap();
+        payload.int(len, 0..=2047).unwrap();
+        payload.bytes(&vec![7; len]).unwrap();
+        payload.finish()
+    };
+    for (what, payload, is_good) in [
+        ("the longest message", message(100), true),
+        ("a longer one", message(101), false),
+        ("half of one", message(100)[..50].to_vec(), false),
+        ("nothing", vec![0], false),
+    ] {
+        let session = SessionConfig { channels: vec![packets], ..SessionConfig::default() };
+        let mut world = open_server(ServerConfig::insecure(session));
+        let mut rogue = Rogue::connect(&mut world, 1).unwrap();
+        rogue.send(&mut world, &[Frame::Packed(&payload)]);
+        world.run(1_100);
+        let expected = if is_good { None } else { Some(CloseReason::Protocol) };
+        assert_eq!(world.closed(), expected, "{what}");
+    }
+}
+
+/// Segments of a datagram that every path carries, and a queue that has room for little more than one part.
+#[test]
+fn a_long_message_leaves_without_a_pause_whatever_its_segments_and_its_queue() {
+    let kcps = [64, 1024].map(|snd_queue| Config { snd_queue, ..Config::default() });
+    for (way, (kcp, max_datagram)) in ways()
+        .into_iter()
+        .flat_map(|way| kcps.into_iter().flat_map(move |kcp| [576, 1200].map(|max| (way, (kcp, max)))))
+    {
+        let name =
+            format!("{:?}, {}, {} in the queue, {max_datagram}", way.carrier, way.channel, kcp.snd_queue);
+        let session = SessionConfig { max_datagram, ..session(ChannelConfig { kcp, ..way }) };
+        let long: Channel = way.channel.of().unwrap();
+        for loss in [0.0, 0.05] {
+            let path = LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) };
+            let mut world = World::pair(1, &path, &session, SUITE);
+            world.connect();
+            world.client().send(long, &[7; 300_000]).unwrap();
+            world.drain();
+            let start = world.now;
+            let come = |world: &mut World| world.session().recv(long).is_some();
+            assert!(world.run_until(20_000, come), "{name}");
+            let took = world.now.since(start);
+            println!("{name}, {loss} lost: {took:?}");
+            // A window of 128 segments a round trip, and a quarter more; with loss, three times as long.
+            let segments = 300_000 / (u32::from(max_datagram) - 100) + 1;
+            let most = ms(66) * (segments / 128 + 2) * if loss > 0.0 { 15 } else { 5 } / 4;
+            assert!(took <= most, "{name}, {loss} lost: {took:?}, {most:?} at most");
+        }
+    }
 }

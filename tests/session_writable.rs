@@ -205,3 +205,29 @@ fn who_found_no_memory_is_told_when_there_is_some() {
         );
     }
 }
+
+/// All of what a stream is given, or a message of many segments, needs more than half of a queue.
+#[test]
+fn who_found_no_room_for_much_at_once_is_told_when_there_is_room_for_all_of_it() {
+    let kcp = Config { snd_queue: 16, snd_wnd: 8, ..configs::turbo() };
+    for (channel, seed) in
+        [STREAM, on(0)].into_iter().flat_map(|channel| (1..=5).map(move |seed| (channel, seed)))
+    {
+        let mut world = world(seed, channel, kcp);
+        for turn in 1..=10 {
+            while world.client().send(channel, &[1; 14_000]).is_ok() {}
+            world.drain();
+            let is_told = |world: &mut World| {
+                while world.session().recv(channel).is_some() {}
+                told(world, true) >= turn
+            };
+            assert!(world.run_until(10_000, is_told), "{channel:?}, seed {seed}, {turn}: not told");
+            let sent = world.client().send(channel, &[1; 14_000]);
+            assert_eq!(
+                sent,
+                Ok(()),
+                "{channel:?}, seed {seed}, {turn}: told that there is room and there is none"
+            );
+        }
+    }
+}

@@ -161,6 +161,12 @@ impl<O: Output> Kcp<O> {
         self.receiver.promised()
     }
 
+    /// Bytes of segments that are held until they are read, headers included.
+    #[inline]
+    pub(crate) const fn receive_held(&self) -> u32 {
+        self.receiver.held()
+    }
+
     /// The number of the segment that is expected next, and how many were refused because they lay beyond the window.
     #[inline]
     pub(crate) const fn received_up_to(&self) -> (Sn, u32) {

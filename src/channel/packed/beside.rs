@@ -59,9 +59,12 @@ impl Channels {
         one.is_some_and(|one| matches!(one.receiver.ready.front(), Some(Ready::Elsewhere)))
     }
 
-    /// Whether messages of a channel that come by another way have their place among those here.
-    pub(crate) fn is_ordered(&self, channel: u8) -> bool {
-        self.one(channel).is_some_and(|one| one.config.channel.kind == ChannelKind::Ordered)
+    /// Whether a message of a channel that comes by another way may be read now: it has its place among those here only if they are in order.
+    pub(crate) fn lets_read(&self, channel: u8) -> bool {
+        self.one(channel).is_none_or(|one| {
+            one.config.channel.kind != ChannelKind::Ordered
+                || matches!(one.receiver.ready.front(), Some(Ready::Elsewhere))
+        })
     }
 
     /// The message that comes by another way was read.

@@ -185,10 +185,13 @@ impl Channels {
     pub fn recv<P: Payload + ?Sized>(&mut self, channel: Channel<P>) -> Option<P::Received> {
         self.config(channel.into()).inspect_err(|error| log::error!("recv: {error}")).ok()?;
         let one = find(&mut self.channels, channel.number())?;
-        let Ready::Message(bytes) = one.receiver.pop()? else { return None };
-        let message = P::unpack(&bytes).ok(); // it was looked at when it came
-        one.receiver.keep(bytes);
-        message
+        loop {
+            // Only a session has another way for messages, so no honest peer says that one comes by it.
+            let Ready::Message(bytes) = one.receiver.pop()? else { continue };
+            let message = P::unpack(&bytes).ok(); // it was looked at when it came
+            one.receiver.keep(bytes);
+            return message;
+        }
     }
 
     /// Takes the id of a message that is known to have arrived, on a channel with [`receipts`](ChannelConfig::receipts); each is
@@ -300,6 +303,14 @@ impl Channels {
         let channels = self.channels.iter().map(|one| ONE + one.sender.memory() + one.receiver.memory());
         let buffers = self.payload.capacity() + self.scratch.capacity();
         buffers + self.carried.memory() + channels.sum::<usize>()
+    }
+
+    /// Frees the buffers that hold nothing.
+    pub(crate) fn trim(&mut self) {
+        for One { sender, receiver, .. } in &mut self.channels {
+            sender.trim();
+            receiver.trim();
+        }
     }
 
     /// Gives back the memory of what is empty. If nothing waits for an acknowledgement, no packet is remembered any more.

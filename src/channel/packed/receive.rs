@@ -22,7 +22,7 @@ pub(super) struct Receiver {
     pub(super) ready: VecDeque<Ready>,
     /// What the packet that is being read has.
     pub(super) staged: Vec<(Seq16, Content)>,
-    /// Bytes of all messages that are kept.
+    /// Bytes of the buffers of all messages that are kept.
     bytes: usize,
     /// Buffers of messages that were read, for the next ones.
     spare: Vec<Vec<u8>>,
@@ -54,7 +54,7 @@ impl Receiver {
     pub(super) fn pop(&mut self) -> Option<Ready> {
         let ready = self.ready.pop_front()?;
         if let Ready::Message(bytes) = &ready {
-            self.bytes -= bytes.len();
+            self.bytes -= bytes.capacity();
         }
         Some(ready)
     }
@@ -67,7 +67,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes of the heap; messages by their length.
+    /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         let kept = self.slots.memory() + self.ready.capacity() * size_of::<Ready>();
         let staged = self.staged.capacity() * size_of::<(Seq16, Content)>();
@@ -81,6 +81,11 @@ impl Receiver {
         }
         self.ready.shrink_to_fit();
         (self.staged, self.spare) = (Vec::new(), Vec::new());
+    }
+
+    /// Frees the buffers that hold nothing.
+    pub(super) fn trim(&mut self) {
+        self.spare = Vec::new();
     }
 
     /// Reads what a packet has for this channel, and checks that there is room for it. Nothing else changes.
@@ -124,7 +129,7 @@ impl Receiver {
         } else {
             self.newest = Some(id);
             if self.ready.len() < self.config.receive_buffer.into() {
-                self.bytes += content.len();
+                self.bytes += content.held();
                 self.deliver(content, stats);
             } else {
                 stats.overflowed += 1;
@@ -155,7 +160,7 @@ impl Receiver {
 
     fn deliver_once(&mut self, id: Seq16, content: Content, stats: &mut ChannelStats) {
         let mut waits = None;
-        self.bytes += content.len();
+        self.bytes += content.held();
         if self.config.channel.kind == ChannelKind::Ordered {
             waits = Some(content);
         } else {
@@ -183,8 +188,9 @@ impl Receiver {
 }
 
 impl Content {
-    const fn len(&self) -> usize {
-        if let Self::Message(message) = self { message.bytes.len() } else { 0 }
+    /// Bytes of its buffer, which may have held a longer message before.
+    const fn held(&self) -> usize {
+        if let Self::Message(message) = self { message.bytes.capacity() } else { 0 }
     }
 }
 

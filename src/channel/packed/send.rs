@@ -248,6 +248,11 @@ impl Sender {
         }
     }
 
+    /// Frees the buffers that hold nothing.
+    pub(super) fn trim(&mut self) {
+        self.spare = Vec::new();
+    }
+
     pub(super) fn shrink(&mut self) {
         if self.waiting() == 0 {
             self.store.reset();

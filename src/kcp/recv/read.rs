@@ -34,7 +34,9 @@ impl Receiver {
     #[inline]
     pub(in crate::kcp) fn is_readable(&self) -> bool {
         // If the newest segment in order ends a message, everything before it is whole messages.
-        self.queued() > 0 && (self.last_frg == 0 || self.peek_size().is_some())
+        let first = || self.locate(self.index.start());
+        self.queued() > 0
+            && (self.last_frg == 0 || first().is_some_and(|first| self.queued() > first.frg.into()))
     }
 
     /// Copies the next message, which is complete, to `buf`, which has its length.

@@ -34,6 +34,12 @@ impl Receiver {
         self.log.len().saturating_add(self.promised())
     }
 
+    /// Bytes held, headers included.
+    #[inline]
+    pub(in crate::kcp) const fn held(&self) -> u32 {
+        self.log.len()
+    }
+
     /// The reserved part of those bytes.
     pub(in crate::kcp) fn promised(&self) -> u32 {
         let Some(room) = self.room() else { return 0 };

@@ -6,6 +6,7 @@ use crate::seq::Sn;
 use crate::session::event::CloseReason;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, InPacket};
+use bytes::Bytes;
 
 /// The control block of one channel, and what surrounds it.
 #[derive(Debug)]
@@ -18,9 +19,10 @@ pub(super) struct Lane {
     pub(super) blocked_at: Sn,
     /// Since when received data finds no room in the memory of all sessions; never: it does.
     pub(super) starved: Time,
-    pub(super) fragment_chains: u32,
-    /// A message found no room.
-    pub(super) was_full: bool,
+    /// Segments that a message needs which found no room; 0: none does.
+    pub(super) needs: u16,
+    /// The next message is complete and was not cut, so there is nothing to join until it is read.
+    pub(super) is_next_whole: bool,
     /// It was asked whether all has arrived, and it had not.
     pub(super) is_asked: bool,
     pub(super) wait: Option<Box<Wait>>,
@@ -95,16 +97,20 @@ impl Lane {
         }
     }
 
-    /// Whether half of its queue is empty.
+    /// Whether half of its queue is empty, and as much as was refused.
     pub(super) fn has_half_room(&self) -> bool {
-        self.waiting() == 0 && self.kcp.waiting() <= self.kcp.config().snd_queue / 2
+        let (waiting, queue) = (self.kcp.waiting(), self.queue());
+        let has_room = waiting + u32::from(self.needs).min(queue) <= queue;
+        self.waiting() == 0 && waiting <= self.kcp.config().snd_queue / 2 && has_room
     }
 
     pub(super) fn became_writable(&mut self) -> bool {
         // Whoever waits for memory is told when there is some.
-        let has_room = self.was_full && self.wait.is_none() && self.has_half_room();
+        let has_room = self.needs > 0 && self.wait.is_none() && self.has_half_room();
         let is_delivered = self.is_asked && self.is_idle();
-        self.was_full &= !has_room;
+        if has_room {
+            self.needs = 0;
+        }
         self.is_asked &= !is_delivered;
         has_room || is_delivered
     }
@@ -112,7 +118,20 @@ impl Lane {
     /// Puts long messages together, unless it is a stream.
     #[inline]
     pub(super) fn join(&mut self, max: Option<usize>, left: u64) -> Result<Joined, CloseReason> {
-        max.map_or(Ok(Joined::default()), |max| large::join(&mut self.large, &mut self.kcp, max, left))
+        let Some(max) = max.filter(|_| !self.is_next_whole) else { return Ok(Joined::default()) };
+        let is_joining = self.large.as_ref().is_some_and(|large| large.is_joining());
+        if !is_joining && (self.kcp.receive_held() as usize) < PART.min(max) {
+            return Ok(Joined::default()); // too little for a part, or for more than there may be
+        }
+        let joined = large::join(&mut self.large, &mut self.kcp, max, left)?;
+        self.is_next_whole = joined.is_next_whole;
+        Ok(joined)
+    }
+
+    /// Takes the next message, if it was joined; another one comes after it.
+    pub(super) fn take_ready(&mut self) -> Option<Bytes> {
+        self.is_next_whole = false;
+        self.large.as_mut()?.take_ready()
     }
 
     /// Notes whether received data found room. `before`: the number that was expected next, and how many segments were

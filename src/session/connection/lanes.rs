@@ -51,8 +51,8 @@ impl Lanes {
             blocked: Time::NEVER,
             blocked_at: Sn(0),
             starved: Time::NEVER,
-            fragment_chains: 0,
-            was_full: false,
+            needs: 0,
+            is_next_whole: false,
             is_asked: false,
             wait: None,
         })
@@ -109,7 +109,7 @@ impl Lanes {
             return false;
         }
         let any = self.lanes.iter_mut().fold(false, |any, lane| lane.became_writable() | any);
-        self.is_awaited = self.lanes.iter().any(|lane| lane.was_full || lane.is_asked);
+        self.is_awaited = self.lanes.iter().any(|lane| lane.needs > 0 || lane.is_asked);
         any
     }
 
@@ -119,12 +119,6 @@ impl Lanes {
             Some(lane) => Some(at(&lane.kcp)),
             None => self.fresh(channel).map(|lane| at(&lane.kcp)),
         }
-    }
-
-    /// Whether any channel has a message here that `is_next` on it.
-    #[inline]
-    pub(super) fn is_readable(&self, is_next: impl Fn(u8) -> bool) -> bool {
-        self.lanes.iter().any(|lane| lane.is_readable() && is_next(lane.channel))
     }
 
     /// Whether a channel has a message here.
@@ -178,8 +172,13 @@ impl Lanes {
         any
     }
 
-    /// Takes the segments of a frame, which may take `left` bytes of memory.
-    pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<Joined, CloseReason> {
+    /// Takes the segments of a frame, which may take `left` bytes of memory. Returns the channel if it has a message.
+    pub(super) fn input(
+        &mut self,
+        now: Time,
+        segments: &[u8],
+        left: u64,
+    ) -> Result<(Joined, Option<u8>), CloseReason> {
         let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
         let channel = u8::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
         let max = self.message_max(channel);
@@ -192,20 +191,21 @@ impl Lanes {
         };
         let is_short = self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
-        let before = lane.kcp.received_up_to();
+        let (before, chains) = (lane.kcp.received_up_to(), lane.kcp.broken_chains());
         lane.kcp.input(now, segments).map_err(|error| match error {
             InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
             _ => CloseReason::Protocol,
         })?;
-        let broken = lane.kcp.broken_chains();
-        if std::mem::replace(&mut lane.fragment_chains, broken) < broken {
+        if lane.kcp.broken_chains() != chains {
             return Err(CloseReason::StreamCorrupt);
         }
         lane.feed(); // or nothing would be due when all that KCP had has arrived
         if is_short || lane.starved != Time::NEVER {
             lane.note_room(now, is_short, before);
         }
-        lane.join(max, left)
+        let joined = lane.join(max, left)?;
+        let readable = lane.is_readable().then_some(channel);
+        Ok((joined, readable))
     }
 
     /// Makes what is due now, of each lane when what it made before has left. The first frame of all goes into a packet, if there is one:

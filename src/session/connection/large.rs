@@ -59,6 +59,10 @@ impl Large {
         }
     }
 
+    pub(super) const fn is_joining(&self) -> bool {
+        self.joining.is_some()
+    }
+
     pub(super) const fn has_ready(&self) -> bool {
         self.ready.is_some()
     }
@@ -87,7 +91,8 @@ impl Large {
                 return Err(CloseReason::StreamCorrupt); // no peer of the same channels sends that
             }
             if len < PART && self.joining.is_none() {
-                break; // a message that was not cut
+                joined.is_next_whole = true; // a message that was not cut
+                break;
             }
             let joining = self.joining.get_or_insert_default();
             let room = joining.capacity();
@@ -132,10 +137,10 @@ pub(super) fn join(
 ) -> Result<Joined, CloseReason> {
     match large {
         Some(large) => large.join(kcp, max, left),
-        None if kcp.peek_size().is_some_and(|len| len >= PART || len > max) => {
-            large.get_or_insert_default().join(kcp, max, left)
-        }
-        None => Ok(Joined::default()),
+        None => match kcp.peek_size() {
+            Some(len) if len >= PART || len > max => large.get_or_insert_default().join(kcp, max, left),
+            next => Ok(Joined { is_next_whole: next.is_some(), ..Joined::default() }),
+        },
     }
 }
 
@@ -146,6 +151,8 @@ pub(super) struct Joined {
     pub(super) bytes: usize,
     /// A message is whole now.
     pub(super) is_whole: bool,
+    /// What is next in KCP is a message that was not cut.
+    pub(super) is_next_whole: bool,
 }
 
 /// Bytes of a part: few enough for any window, and of a size that any datagram can be cut to.

@@ -177,6 +177,9 @@ impl Connection {
         self.lanes.shrink();
         self.parts.shrink();
         self.datagrams.shrink();
+        if let Some(packed) = &mut self.packed {
+            packed.trim();
+        }
         if let Some(repairs) = &mut self.repairs {
             repairs.shrink();
         }

@@ -25,7 +25,7 @@ impl Lanes {
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
         let (len, mss, most) = (bytes.len(), lane.kcp.config().mss(), lane.queue());
         if len.div_ceil(mss.into()) > most.saturating_sub(lane.kcp.waiting()) as usize {
-            self.await_room(channel);
+            self.await_room(channel, len);
             let max = most as usize * usize::from(mss);
             let full = SendError::Full { channel };
             return Err(if len > max { SendError::TooLong { channel, len, max } } else { full });
@@ -75,16 +75,17 @@ impl Lanes {
         sent.map_err(|error| match error {
             kcp::SendError::TooLong { max, .. } => SendError::TooLong { channel, len, max },
             _ => {
-                self.await_room(channel);
+                self.await_room(channel, len);
                 SendError::Full { channel }
             }
         })
     }
 
-    /// The user of a channel waits for room in its queue.
-    pub(super) fn await_room(&mut self, channel: u8) {
+    /// The user of a channel waits for room in its queue for so many bytes.
+    pub(super) fn await_room(&mut self, channel: u8, len: usize) {
         if let Some(lane) = self.used(channel) {
-            lane.was_full = true;
+            let needs = len.div_ceil(lane.kcp.config().mss().into()).max(1);
+            lane.needs = lane.needs.max(u16::try_from(needs).unwrap_or(u16::MAX));
             self.is_awaited = true;
         }
     }
@@ -101,8 +102,7 @@ impl Lanes {
     /// Takes the next message of a channel into `buf`, which has room for it.
     pub(super) fn recv_into(&mut self, channel: u8, buf: &mut [u8]) {
         let Some(lane) = self.get_mut(channel) else { return };
-        let ready = lane.large.as_mut().and_then(|large| large.take_ready());
-        match ready {
+        match lane.take_ready() {
             Some(ready) => buf.get_mut(..ready.len()).into_iter().for_each(|to| to.copy_from_slice(&ready)),
             None => _ = lane.kcp.recv_into(buf),
         }
@@ -111,8 +111,7 @@ impl Lanes {
     /// Takes the next message of a channel.
     pub(super) fn recv(&mut self, channel: u8) -> Option<Bytes> {
         let lane = self.get_mut(channel)?;
-        let ready = lane.large.as_mut().and_then(|large| large.take_ready());
-        ready.or_else(|| lane.kcp.recv())
+        lane.take_ready().or_else(|| lane.kcp.recv())
     }
 
     /// Puts together what comes after a message that was read, in `left` bytes of memory.

@@ -126,13 +126,13 @@ impl Connection {
     /// is not [before](Sn::is_before) it any more.
     #[must_use]
     pub fn sent_up_to(&self, channel: impl Into<AnyChannel>) -> Option<Sn> {
-        self.lanes.look(channel.into().number(), Kcp::snd_end)
+        self.lanes.look(self.checked(channel)?.number(), Kcp::snd_end)
     }
 
     /// The number before which all segments of a channel are known to have arrived.
     #[must_use]
     pub fn acked_up_to(&self, channel: impl Into<AnyChannel>) -> Option<Sn> {
-        self.lanes.look(channel.into().number(), Kcp::snd_una)
+        self.lanes.look(self.checked(channel)?.number(), Kcp::snd_una)
     }
 
     /// Logs what happens from now on and keeps the newest `most` events, 56 bytes each, until they are [taken](Self::poll_log); 0 switches

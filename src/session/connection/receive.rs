@@ -4,6 +4,7 @@ use super::acks::{DELAY_UNIT, low};
 use super::life::Life;
 use super::loss::Told;
 use super::{Connection, Pending};
+use crate::channel::ReadError;
 use crate::machine::Arrival;
 use crate::pace::Rtt;
 use crate::packet::Acks;
@@ -178,12 +179,17 @@ impl Connection {
                 let channels = self.packed.as_mut().ok_or(CloseReason::Protocol)?;
                 // What cannot be read yet may wait for just this.
                 let lanes = &self.lanes;
-                let is_readable = channels.is_readable(|channel| lanes.has_message(channel));
-                if (has_memory || !is_readable) && channels.read(payload).is_ok() {
+                let is_readable = || channels.is_readable(|channel| lanes.has_message(channel));
+                let is_taken = has_memory || !is_readable();
+                let refused = if is_taken { channels.read(payload).err() } else { None };
+                if is_taken && refused.is_none() {
                     self.events.readable = true;
                 } else {
                     handled.refused = true;
                     self.stats.rare_mut().messages_refused += 1;
+                }
+                if refused.is_some_and(|error| !matches!(error, ReadError::NoRoom { .. })) {
+                    return Err(CloseReason::Protocol); // the peer would send it again and again
                 }
             }
             Frame::Ack(ack) => {
@@ -254,10 +260,10 @@ impl Connection {
     }
 
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
-        let joined = self.lanes.input(now, segments, self.budget.left)?;
+        let (joined, readable) = self.lanes.input(now, segments, self.budget.left)?;
         self.budget.spend(segments.len());
         self.budget.on_joined(joined);
-        self.events.readable = self.events.readable || self.is_readable();
+        self.events.readable |= readable.is_some_and(|channel| self.is_next(channel));
         self.events.writable |= self.lanes.became_writable();
         Ok(())
     }

@@ -64,7 +64,7 @@ impl Connection {
     /// Bytes of the next message of a channel; `None`: it is not there yet.
     #[must_use]
     pub fn peek_size(&self, channel: impl Into<AnyChannel>) -> Option<usize> {
-        self.next_len(self.channel(channel.into()).ok()?.channel.number())
+        self.next_len(self.checked(channel)?.number())
     }
 
     /// Ends what this end sends on a stream. It ends nothing but by agreement: the peer receives it as no bytes.
@@ -90,7 +90,12 @@ impl Connection {
     /// Whether all that was sent on a reliable channel is known to have arrived. If not,
     /// [`Event::Writable`](crate::Event::Writable) tells when it has.
     pub fn is_delivered(&mut self, channel: impl Into<AnyChannel>) -> bool {
-        let channel = channel.into().number();
+        let channel = channel.into();
+        if let Err(error) = self.channel(channel) {
+            log::error!("is_delivered: {error}");
+            return true;
+        }
+        let channel = channel.number();
         if self.packed.as_ref().is_some_and(|packed| packed.waits(channel)) {
             self.budget.asked |= 1 << channel;
             return false;
@@ -136,24 +141,27 @@ impl Connection {
     /// Takes the number of a message in packets that is known to have arrived, counted from 0 on its channel, which has
     /// [`receipts`](ChannelConfig::receipts). Of those that nobody asks for the newest `send_buffer` are kept.
     pub fn pop_delivered_message(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
+        let channel = self.checked(channel)?;
         self.packed.as_mut()?.pop_delivered(channel)
     }
 
     /// Takes the number of a message in packets that was given up, for it had [expired](ChannelConfig::expire_after).
     pub fn pop_expired_message(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
+        let channel = self.checked(channel)?;
         self.packed.as_mut()?.pop_expired(channel)
     }
 
     /// What the control block of a channel has counted and measured; `None`: KCP carries nothing of it.
     #[must_use]
     pub fn kcp_stats(&self, channel: impl Into<AnyChannel>) -> Option<Stats> {
-        self.lanes.look(channel.into().number(), Kcp::stats)
+        self.lanes.look(self.checked(channel)?.number(), Kcp::stats)
     }
 
     /// What a channel in packets has counted; zeros if it is none.
     #[must_use]
     pub fn channel_stats(&self, channel: impl Into<AnyChannel>) -> ChannelStats {
-        self.packed.as_ref().map(|packed| packed.stats(channel)).unwrap_or_default()
+        let (channel, packed) = (self.checked(channel), self.packed.as_ref());
+        channel.zip(packed).map(|(channel, packed)| packed.stats(channel)).unwrap_or_default()
     }
 
     /// Whether a handle is of the session's channels.
@@ -171,6 +179,11 @@ impl Connection {
         let missing = ChannelError::Missing { number: handle.number(), count: channels.len() };
         let config = channels.get(usize::from(handle.number())).ok_or(missing)?;
         if config.channel == handle { Ok(config) } else { Err(ChannelError::wrong(handle, config.channel)) }
+    }
+
+    /// A handle, if it is of the session's channels.
+    pub(super) fn checked(&self, handle: impl Into<AnyChannel>) -> Option<AnyChannel> {
+        self.channel(handle.into()).ok().map(|config| config.channel)
     }
 
     fn check_up(&self) -> Result<(), SendError> {
@@ -273,7 +286,7 @@ impl Connection {
         }
         let sent = self.lanes.send_large(channel, bytes);
         if sent.is_err_and(|error| error.is_full()) {
-            self.lanes.await_room(channel);
+            self.lanes.await_room(channel, 1);
             self.wait_for_room(channel, bytes.len());
         }
         sent?;
@@ -332,12 +345,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether KCP has brought something that can be read.
-    pub(super) fn is_readable(&self) -> bool {
-        let packed = self.packed.as_ref();
-        self.lanes.is_readable(|channel| {
-            packed.is_none_or(|packed| !packed.is_ordered(channel) || packed.is_elsewhere(channel))
-        })
+    /// Whether what KCP has brought of a channel is the next message of it.
+    pub(super) fn is_next(&self, channel: u8) -> bool {
+        self.packed.as_ref().is_none_or(|packed| packed.lets_read(channel))
     }
 
     pub(crate) fn next_len(&self, channel: u8) -> Option<usize> {

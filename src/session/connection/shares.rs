@@ -61,8 +61,8 @@ impl Lanes {
             let (held, max) = self.send_share(channel);
             let is_stream = self.is_stream(channel);
             let Some(lane) = self.lanes.get_mut(index) else { continue };
-            let has_place = !lane.was_full || lane.has_half_room();
-            let Lane { wait: slot, was_full, .. } = lane;
+            let has_place = lane.needs == 0 || lane.has_half_room();
+            let Lane { wait: slot, needs, .. } = lane;
             let Some(wait) = slot else { continue };
             if wait.is_told && wait.at <= now {
                 *slot = None;
@@ -72,7 +72,7 @@ impl Lanes {
                 && held + wait.room(is_stream) <= max
                 && memory > wait.need.into()
             {
-                (wait.at, wait.is_told, *was_full, any) = (now + KEPT, true, false, true);
+                (wait.at, wait.is_told, *needs, any) = (now + KEPT, true, 0, true);
             }
         }
         any
