@@ -10,12 +10,12 @@ use std::time::Duration;
 use whitewater_udp::{Mode, Port, Socket, socket_for};
 use zeroize::Zeroizing;
 
-/// The client's end of a session, on a UDP socket, driven by calls: see [the module](super) for a game loop.
+/// A client: one session on a UDP socket, driven by calls from your loop. It never blocks and has no thread.
 ///
-/// It connects once, from the start; [`Event::Connected`] tells that the session is up, [`Event::Closed`] that it is over, also when it
-/// never was up. For another session make another one.
+/// It starts to connect when it is made. [`Event::Connected`] says that the session is up, and [`Event::Closed`] that it is over, or that
+/// connecting failed. For another session, make another client.
 ///
-/// A program without a loop of its own polls:
+/// A game calls [`pump`](Driver::pump) once a frame. A program without a loop of its own polls:
 ///
 /// ```no_run
 /// use whitewater::{Channel, Client, ClientConfig, Event, SessionConfig};
@@ -29,18 +29,18 @@ use zeroize::Zeroizing;
 /// if client.poll_event() == Some(Event::Connected) {
 ///     client.send(CHAT, b"all of this arrives")?;
 /// }
-/// client.shutdown(0)?; // and is waited for here
+/// client.shutdown(0)?; // waits until it has
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// What is sent leaves with the next pump, or with [`flush`](Driver::flush). The socket is not bound to a way to the server: when the
-/// machine goes from one network to another, an encrypted session goes on.
+/// Data leaves with the next pump, or with [`flush`](Driver::flush). The socket is not connected, so an encrypted session survives when the
+/// machine changes networks.
 pub type Client = Driver<session::Client>;
 
 impl Client {
-    /// A session that begins to connect, from a port that the system chooses. The addresses of `target` may be of IPv4 and IPv6: they
-    /// are tried one after another, and those of a family that this host does not have are left out.
+    /// Starts to connect to `addr` from a port that the system chooses. Every address that it resolves to is tried, one after another;
+    /// those of a family that this host lacks are skipped. An unspecified address, such as 0.0.0.0, means this machine.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Client {
         Ok(client)
     }
 
-    /// The same from a socket that is bound already, and not connected. It becomes non-blocking. One of IPv4 cannot send to IPv6.
+    /// The same from a socket that is bound but not connected. The socket becomes non-blocking. An IPv4 socket cannot send to IPv6.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl Client {
         Ok(Self::over(port, clock, session).of_sessions())
     }
 
-    /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one; at once if the session is
-    /// over and there will be none.
+    /// Pumps until there is an event, for at most `timeout`; `None` waits forever. Returns whether there is one. Returns at once if the
+    /// session is over and there will be none.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Client {
         self.machine.poll_event()
     }
 
-    /// The session's data, once it has been up.
+    /// The session, once it has been up.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection> {
         self.machine.connection()
@@ -131,7 +131,8 @@ impl Client {
         self.machine.state()
     }
 
-    /// Ends the session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
+    /// Closes the session once everything sent has arrived; see [`Connection::close`]. The pumps do it, and [`Event::Closed`] says when it is
+    /// done.
     pub fn close(&mut self, code: u16) {
         self.machine.close(self.clock.now(), code);
     }
@@ -146,8 +147,8 @@ impl Client {
         self.machine.take_redirect()
     }
 
-    /// Ends the session and pumps until it is over: until all has arrived and the goodbye is said, at most the time that a close may
-    /// take, `drain` and two seconds. A client that is dropped without it says goodbye as well, but does not wait: what has not arrived is
+    /// Closes the session and pumps until it is over: until everything has arrived and the goodbye is said, for at most `drain` plus two
+    /// seconds. A client that is dropped without it says goodbye as well, but does not wait: what has not arrived is
     /// lost.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers};
 /// [`kcp::Listener`](crate::kcp::Listener) are one, each of its machine; a [`kcp::Socket`](crate::kcp::Socket) has one inside. With
 /// [`new`](Self::new) it drives a machine of your own.
 ///
-/// On an IPv6 socket that takes IPv4 as well, IPv4 addresses are IPv4 addresses.
+/// If an IPv6 socket also accepts IPv4, IPv4 peers appear with IPv4 addresses.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     pub(super) machine: M,
@@ -48,14 +48,14 @@ impl<M: Machine> Driver<M> {
         self
     }
 
-    /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
-    /// when nothing but a datagram or a send makes work.
+    /// Reads the datagrams that have arrived, does what is due and sends the result. Returns how long the next call can wait; `None` means
+    /// until a datagram arrives or you send something.
     ///
-    /// The work of one call is bounded, whoever sends how much; when there is more, the answer is zero.
+    /// The work of one call is bounded, however much the peers send. If there is more to do, it returns zero.
     ///
     /// # Errors
     ///
-    /// The socket has failed to read; what was due was done and sent all the same. What a peer does, or does not, is an event and no error.
+    /// Reading from the socket failed. What was due was done and sent anyway. What a peer does, or fails to do, is an event, not an error.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
         let received = self.receive_up_to(usize::MAX, |_| false);
         self.machine.handle_timeout(self.clock.now());
@@ -66,12 +66,12 @@ impl<M: Machine> Driver<M> {
         Ok(self.idle_for(self.clock.now()))
     }
 
-    /// Sends what was sent since the last pump, without reading.
+    /// Sends what was queued since the last pump, without reading.
     pub fn flush(&mut self) {
         self.transmit();
     }
 
-    /// Most datagrams that one pump reads; 512 unless set.
+    /// Sets how many datagrams one pump reads at most. The default is 512.
     pub const fn set_datagrams_per_pump(&mut self, most: NonZeroUsize) {
         self.datagrams_per_pump = most;
     }
@@ -82,18 +82,18 @@ impl<M: Machine> Driver<M> {
         &self.machine
     }
 
-    /// The same, for what is the machine's own; what takes the time takes [`now`](Self::now). Only its datagrams are this driver's to move.
+    /// The same, to call what has no method here. Pass [`now`](Self::now) where a time is needed, and leave its datagrams to this driver.
     pub const fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
     }
 
-    /// What the socket reported.
+    /// Errors that the socket reported.
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
         self.line.stats()
     }
 
-    /// What went through the socket.
+    /// Traffic of the socket.
     #[must_use]
     pub fn socket_traffic(&self) -> SocketTraffic {
         self.line.traffic()
@@ -103,16 +103,16 @@ impl<M: Machine> Driver<M> {
     ///
     /// # Errors
     ///
-    /// The system does not tell.
+    /// The system does not say.
     pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
         self.line.port.buffers()
     }
 
-    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
+    /// Requests other sizes for the socket's buffers, and returns the actual ones: see [`SocketBuffers`].
     ///
     /// # Errors
     ///
-    /// The system refuses any.
+    /// The system refuses.
     pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
         self.line.port.set_buffers(wanted)
     }
@@ -126,7 +126,7 @@ impl<M: Machine> Driver<M> {
         self.line.port.socket().local_addr()
     }
 
-    /// The time by the clock that all calls go by.
+    /// The current time by this driver's clock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.clock.now()

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, Socket};
 
-/// The server's end of sessions on a UDP socket, driven by calls: see [the module](super) for a game loop.
+/// A server: many sessions on one UDP socket, driven by calls from your loop. It never blocks and has no thread.
 ///
-/// A program without a loop of its own polls:
+/// A game calls [`pump`](Driver::pump) once a frame. A program without a loop of its own polls:
 ///
 /// ```no_run
 /// use whitewater::{Channel, Event, Server, ServerConfig, SessionConfig};
@@ -26,7 +26,7 @@ use whitewater_udp::{Mode, Port, Socket};
 /// const CHAT: Channel = Channel::ordered(0);
 ///
 /// # fn main() -> std::io::Result<()> {
-/// // Encrypted, by 32 random bytes that every client knows. With `ServerConfig::tokens` each has its own.
+/// // Encrypted with 32 random bytes that every client knows. With `ServerConfig::tokens`, each client has its own key.
 /// let config = ServerConfig::secret(SessionConfig::default(), [7; 32]);
 /// let mut server = Server::bind("0.0.0.0:4000", &config)?;
 /// while server.poll(None)? {
@@ -34,7 +34,7 @@ use whitewater_udp::{Mode, Port, Socket};
 ///         if event == Event::Readable {
 ///             while let Some(message) = server.recv(id, CHAT) {
 ///                 if server.send(id, CHAT, &message).is_err() {
-///                     server.close(id, 1); // it sends and does not read
+///                     server.close(id, 1); // it sends but does not read
 ///                 }
 ///             }
 ///         }
@@ -44,14 +44,14 @@ use whitewater_udp::{Mode, Port, Socket};
 /// # }
 /// ```
 ///
-/// What is sent leaves with the next pump, or with [`flush`](Driver::flush). What a session has to do by itself, acknowledge, send again,
-/// notice that the peer is gone, it does in a pump as well: call one at least each few milliseconds, or when the last one said.
+/// Data leaves with the next pump, or with [`flush`](Driver::flush). Pumps also acknowledge, resend and detect lost peers: call one every
+/// few milliseconds, or when the last one said so.
 pub type Server = Driver<session::Server>;
 
 impl Server {
-    /// A server on `addr`.
+    /// Binds a server to `addr`.
     ///
-    /// On an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
+    /// If an IPv6 address also accepts IPv4, IPv4 clients appear with IPv4 addresses.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Server {
         Self::from_socket(UdpSocket::bind(addr)?, config)
     }
 
-    /// A server on a socket that is bound already, and not connected. It becomes non-blocking.
+    /// Makes a server from a socket that is bound but not connected. The socket becomes non-blocking.
     ///
     /// # Errors
     ///
@@ -70,21 +70,22 @@ impl Server {
         Ok(Self::over(port, clock, sessions).of_sessions())
     }
 
-    /// So many servers on one port, 1 to 64 ([`SHARDS_MAX`](session::SHARDS_MAX)), each for a thread of its own:
-    /// [`thread::Server`](crate::thread::Server) has them. Sessions stay with the one that let them in, which [`SessionId::shard`] names,
-    /// wherever their clients move.
+    /// Binds `count` servers to one port, 1 to 64 ([`SHARDS_MAX`](session::SHARDS_MAX)), each for a thread of its own:
+    /// [`thread::Server`](crate::thread::Server) has the threads. A session stays with the server that admitted it,
+    /// which [`SessionId::shard`] names, wherever its client moves.
     ///
-    /// Every limit of `config` is of each of them: together they have so many times as much. Its `shard` does not count. One
-    /// address is usually spread over all of them, by its ports.
+    /// Every limit in `config` applies to each of them. `config.shard` is ignored. Clients behind one address are usually spread over all
+    /// servers, by their ports.
     ///
-    /// A connect token that was used at one of them is used at all. Of two sessions of one client the newer one stays, if both are of one shard; an older one of another shard ends by silence.
+    /// A connect token that was used at one server is used at all of them. If a client has two sessions on one shard, the newer one stays; an
+    /// older one on another shard times out.
     ///
-    /// Linux, with the feature `batch`, which shares a port out among sockets (`SO_REUSEPORT`). Who runs as the same user can join them.
+    /// This needs Linux and the feature `batch` (`SO_REUSEPORT`). Any process of the same user can join the port.
     ///
     /// # Errors
     ///
     /// `addr` does not resolve or is in use, `count` or `config` is out of range ([`Error::Config`]), the system has no random bytes, or
-    /// ([`Unsupported`](io::ErrorKind::Unsupported)) does not share out ports and `count` is more than 1.
+    /// ([`Unsupported`](io::ErrorKind::Unsupported)) it cannot share a port and `count` is more than 1.
     pub fn bind_shards(
         addr: impl ToSocketAddrs,
         config: &ServerConfig,
@@ -112,17 +113,17 @@ impl Server {
         self.run(timeout, |_, sessions| sessions.has_events())
     }
 
-    /// Takes the next event, and the session that it is of.
+    /// Takes the next event and the session it belongs to.
     pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
         self.machine.poll_event()
     }
 
-    /// The session that the last event told the end of, see [`session::Server::pop_ended`].
+    /// Takes the session whose end the last event reported; see [`session::Server::pop_ended`].
     pub fn pop_ended(&mut self) -> Option<Connection> {
         self.machine.pop_ended()
     }
 
-    /// A session that is up, or whose end was told just now.
+    /// A session that is up, or whose end was just reported.
     #[must_use]
     pub fn connection(&self, id: SessionId) -> Option<&Connection> {
         self.machine.connection(id)
@@ -170,29 +171,29 @@ impl Server {
         self.machine.broadcast_except(except, channel, message)
     }
 
-    /// A client that [asks](Event::Requested) to come in, see [`session::Server::request`].
+    /// A client that [asks](Event::Requested) to join; see [`session::Server::request`].
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
         self.machine.request(id)
     }
 
-    /// What the connect token of a session said, if it takes one.
+    /// The claims of a session's connect token, if it has one.
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&session::Pass> {
         self.machine.pass(id)
     }
 
-    /// Lets it in, and tells it `user`, see [`session::Server::admit`], also for its errors.
+    /// Admits a client that asks to join, and tells it `user`; see [`session::Server::admit`], also for its errors.
     pub fn admit(&mut self, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
         self.machine.admit(self.clock.now(), id, user)
     }
 
-    /// Sends it away, and tells it why, see [`session::Server::reject`], also for its errors.
+    /// Rejects a client that asks to join, and tells it why; see [`session::Server::reject`], also for its errors.
     pub fn reject(&mut self, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
         self.machine.reject(self.clock.now(), id, code, user)
     }
 
-    /// Sends the client of a session to another server, see [`session::Server::redirect`], also for its errors.
+    /// Sends the client of a session to another server; see [`session::Server::redirect`], also for its errors.
     pub fn redirect(&mut self, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
         self.machine.redirect(self.clock.now(), id, token)
     }
@@ -207,16 +208,16 @@ impl Server {
         self.machine.close_with(self.clock.now(), id, code, text)
     }
 
-    /// Ends a session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
+    /// Closes a session once everything sent has arrived; see [`Connection::close`]. The pumps do it, and [`Event::Closed`] says when it is done.
     pub fn close(&mut self, id: SessionId, code: u16) {
         self.machine.close(self.clock.now(), id, code);
     }
 
-    /// Ends all sessions and pumps until they are over: until all has arrived and they have said goodbye, at most the time that a close
-    /// may take, `drain` and two seconds. A server that is dropped without it says goodbye as well, but does not wait: what has not arrived
+    /// Closes all sessions and pumps until they are over: until everything has arrived and the goodbyes are said, for at most `drain` plus
+    /// two seconds. A server that is dropped without it says goodbye as well, but does not wait: what has not arrived
     /// is lost.
     ///
-    /// Their events can be taken afterwards. Whoever comes in meanwhile is sent away.
+    /// You can take their events afterwards. Clients that connect meanwhile are turned away.
     ///
     /// # Errors
     ///
@@ -225,7 +226,7 @@ impl Server {
         self.finish(code, farewell(self.machine.session_config()))
     }
 
-    /// What was accepted, ended and dropped.
+    /// Statistics: what was accepted, ended and dropped.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.machine.stats()
