@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use whitewater::session::ServerStats;
-use whitewater::{Channel, Event, Server, SessionId};
+use whitewater::session::{self, ServerStats};
+use whitewater::{Channel, Event, Server, ServerConfig, SessionConfig, SessionId};
+use whitewater_sim::SimRng;
 
 /// What comes on it goes back on it.
 const ECHOED: Channel = Channel::ordered(0);
@@ -56,7 +57,12 @@ pub(crate) type Answer = fn(&Server, SessionId, &[u8]) -> Option<Vec<u8>>;
 impl Drop for Echo {
     fn drop(&mut self) {
         let is_running = self.thread.is_some();
-        let stopped = self.stop();
+        let mut stopped = self.stop();
+        if let Some(server) = &mut stopped {
+            // A server that has forgotten its sessions says goodbye to none.
+            let forgetful = ServerConfig::insecure(SessionConfig::default());
+            *server.machine_mut() = session::Server::new(&forgetful, SimRng::new(1, 1)).unwrap();
+        }
         assert!(!is_running || stopped.is_some() || thread::panicking(), "the server");
     }
 }

@@ -116,13 +116,13 @@ fn the_handshake_is_shown_as_it_was_sent() {
             Packet::Connect(Connect { suite, protocol_id, cid, epoch, cookie, client_sid, .. }) => {
                 (want[1], want[2], want[3]) = (as16(suite.into()), as64(protocol_id), as64(cid));
                 (want[4], want[6], want[7]) = (as32(client_sid.into()), texts([epoch]), hexes([&cookie[..]]));
-                (want[11], want[12]) = (texts([1]), texts([1200]));
+                (want[11], want[12]) = (texts([1]), texts([1472]));
             }
             Packet::Accept(Accept { suite, cid, msg2 }) => {
                 (want[1], want[3]) = (as16(suite.into()), as64(cid));
                 want[4] = as32(u32::from_le_bytes(msg2[8..12].try_into().unwrap()).into());
                 want[10] = hexes([&msg2[msg2.len() - 20..msg2.len() - 4]]);
-                (want[11], want[12]) = (texts([1]), texts([1200]));
+                (want[11], want[12]) = (texts([1]), texts([1472]));
             }
             Packet::Deny(Deny { cid, retry_after_ms, .. }) => {
                 (want[3], want[8], want[9]) = (as64(cid), texts([4]), texts([retry_after_ms]));

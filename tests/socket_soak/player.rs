@@ -5,7 +5,9 @@ use super::stream::{LONGEST, check, message};
 use super::{BARE, SESSIONS};
 use std::net::SocketAddr;
 use whitewater::kcp::{self, Conv};
+use whitewater::session;
 use whitewater::{Channel, Client, CloseReason, Event};
+use whitewater_sim::SimRng;
 
 /// How the player leaves.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -140,6 +142,15 @@ impl Player {
 
     fn code(&self) -> u16 {
         u16::try_from(self.said & CODE).unwrap()
+    }
+}
+
+impl Drop for End {
+    /// Without a goodbye, unless it was said: a client that has forgotten its session has nothing to say.
+    fn drop(&mut self) {
+        if let Self::Session(client) = self {
+            *client.machine_mut() = session::Client::new(&client_config(), SimRng::new(1, 1)).unwrap();
+        }
     }
 }
 
