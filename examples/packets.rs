@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release --example packets             # 5 s over UDP
-//! cargo run --release --example packets -- sim 60   # a minute over a bad link, in no time
+//! cargo run --release --example packets -- sim 60   # a simulated minute over a bad link
 //! ```
 //!
 //! To reuse: `over_udp` is everything that an endpoint needs from its owner; `Player` is what a game does with it. A

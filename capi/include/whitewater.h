@@ -656,7 +656,7 @@ int32_t ww_client_pump(struct ww_client *client,
                        int64_t *next);
 
 /*
- Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits for ever. Returns 1 if there is an event, 0 if not.
+ Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits forever. Returns 1 if there is an event, 0 if not.
  */
 int32_t ww_client_poll(struct ww_client *client,
                        int64_t timeout_ms);
@@ -796,7 +796,7 @@ int32_t ww_server_pump(struct ww_server *server,
                        int64_t *next);
 
 /*
- Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits for ever. Returns 1 if there is an event, 0 if not.
+ Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits forever. Returns 1 if there is an event, 0 if not.
  */
 int32_t ww_server_poll(struct ww_server *server,
                        int64_t timeout_ms);

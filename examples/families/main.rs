@@ -2,10 +2,10 @@
 //! own test: virtual time, same seeds, same figures.
 //!
 //! ```text
-//! cargo run --release --example families [-- SEEDS [FAMILY..]]      a row a family
-//! cargo run --release --example families -- SEEDS bars              what whitewater is to reach, and does
+//! cargo run --release --example families [-- SEEDS [FAMILY..]]      a row per family
+//! cargo run --release --example families -- SEEDS bars              the goals of whitewater, and its results
 //! cargo run --release --example families -- SEEDS curve [FILE]      a picture of latency over loss (loss.svg)
-//! cargo run --release --example families -- SEEDS cells [FAMILY..]  a row a cell, those worse than turbo + flush marked
+//! cargo run --release --example families -- SEEDS cells [FAMILY..]  a row per cell, marked if worse than turbo + flush
 //! cargo run --release --example families -- SEEDS stock             whitewater at one end, KCP at the other
 //! cargo run --release --example families -- SEEDS worse             which of 72 cells are worse than turbo + flush
 //! ```

@@ -38,7 +38,7 @@ pub trait EnvelopeConfig: Debug + Send + Sync {
 /// use whitewater::machine::{DatagramQueue, Machine, Output};
 /// use whitewater::rand_core::{CryptoRng, UnwrapErr};
 ///
-/// /// A byte before each datagram that has to be the right one.
+/// /// Puts a byte before each datagram, and checks it.
 /// #[derive(Debug)]
 /// struct Marked(u8);
 ///

@@ -15,7 +15,7 @@ settings! {
     /// ```
     /// use whitewater::SessionConfig;
     ///
-    /// // Datagrams for the slowest of tunnels.
+    /// // Shorter datagrams, for tunnels.
     /// let config = SessionConfig { max_datagram: 576, ..SessionConfig::default() };
     /// assert!(config.check().is_ok());
     /// // An error says what is wrong: here, that the windows of KCP need more memory for datagrams of 9000 bytes.

@@ -168,7 +168,7 @@ pub unsafe extern "C" fn ww_client_pump(client: *mut ww_client, next: *mut i64) 
     unsafe { call(client, |client| client.pump_once(next.as_mut())) }
 }
 
-/// Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits for ever. Returns 1 if there is an event, 0 if not.
+/// Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits forever. Returns 1 if there is an event, 0 if not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_poll(client: *mut ww_client, timeout_ms: i64) -> i32 {
     // SAFETY: as the caller says.

@@ -1,4 +1,4 @@
-//! What goes through a session that is up, for both ends alike.
+//! What both ends do with a session that is up.
 
 use super::event::ww_event;
 use super::millis;
@@ -88,7 +88,7 @@ pub(super) trait End: Object {
         0
     }
 
-    /// Below zero is for ever.
+    /// Below zero: forever.
     fn poll_for(&mut self, millis: i64) -> i32 {
         let timeout = u64::try_from(millis).ok().map(Duration::from_millis);
         self.poll(timeout).map_or_else(|error| of_io(&error), i32::from)
@@ -96,7 +96,7 @@ pub(super) trait End: Object {
 
     /// # Safety
     ///
-    /// `event` is null or one; what is there need not have been an event.
+    /// `event` is null, or points to room for one, initialised or not.
     unsafe fn event(&mut self, event: *mut ww_event) -> i32 {
         if event.is_null() {
             return WW_MISUSE;
@@ -108,7 +108,7 @@ pub(super) trait End: Object {
     }
 }
 
-/// The channels of a session by their numbers: of bytes, as all of C's are.
+/// The channels of a session by number. In C all of them carry bytes.
 pub(super) fn numbered(config: &SessionConfig) -> Vec<Channel> {
     config.channels.iter().filter_map(|config| config.channel.of().ok()).collect()
 }
@@ -157,7 +157,7 @@ pub(super) fn done(result: Result<(), CloseTextError>) -> i32 {
     result.map_or(WW_MISUSE, |()| 0)
 }
 
-/// The code of an error of a socket or a config.
+/// The error code for a failed socket or an invalid config.
 pub(super) fn of_io(error: &io::Error) -> i32 {
     match error.get_ref().and_then(|error| error.downcast_ref::<ww::net::Error>()) {
         Some(ww::net::Error::Config(_)) => crate::error::WW_CONFIG,

@@ -146,7 +146,7 @@ pub unsafe extern "C" fn ww_server_pump(server: *mut ww_server, next: *mut i64) 
     unsafe { call(server, |server| server.pump_once(next.as_mut())) }
 }
 
-/// Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits for ever. Returns 1 if there is an event, 0 if not.
+/// Pumps until there is an event, for at most `timeout_ms`; a negative timeout waits forever. Returns 1 if there is an event, 0 if not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_poll(server: *mut ww_server, timeout_ms: i64) -> i32 {
     // SAFETY: as the caller says.
@@ -428,7 +428,7 @@ mod tests {
 
     const KEY: [u8; 32] = [5; 32];
 
-    /// What a matchmaker makes for a server at that port, sealed with a key.
+    /// A matchmaker's token for a server on that port, sealed with a key.
     fn token(port: u16, key: [u8; 32]) -> Vec<u8> {
         let created = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() + 1;
         let order = Order {
@@ -445,7 +445,7 @@ mod tests {
         ServerKey::new(9, 1, key).mint(&order, [3; 32], [4; 24]).unwrap().encode().to_vec()
     }
 
-    /// Whether who brings such a token comes in.
+    /// Whether a client with such a token can join.
     fn comes_in(key: [u8; 32]) -> bool {
         let server_options = ww_options {
             protocol_id: 7,

@@ -24,8 +24,8 @@
 //!
 //! ```text
 //! null           inner
-//! aes-128-gcm    nonce 12 | inner, hidden | tag 16
-//! all others     random 16 | CRC-32 of inner, 4 | inner          all of it hidden, but for `none`
+//! aes-128-gcm    nonce 12 | inner, encrypted | tag 16
+//! all others     random 16 | CRC-32 of inner, 4 | inner          all encrypted, except for `none`
 //!
 //! inner          KCP
 //!                seqid 4 | 0xf1, 2 | size 2 | KCP                data shard; `size` counts itself

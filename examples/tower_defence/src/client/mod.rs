@@ -5,14 +5,14 @@
 //! [`Client::pop_message`] for what to send. [`carry`](crate::carry) does this over sessions.
 //!
 //! ```text
-//!   clock        which tick it is at the server, and how far ahead of it to be
+//!   clock        the server's current tick, and how far ahead of it to be
 //!   held         the ring of inputs: sent until they are known to have arrived, replayed on top of snapshots
-//!   prediction   the world from the last snapshot on, by our inputs and all that can be seen of others
-//!   past         where others were, to draw them between two snapshots
-//!   smooth       what is drawn goes to where it should be in some frames
-//!   news         who plays, what has happened, what was said
-//!   figures      how the network is doing
-//!   view         what of all that is drawn
+//!   prediction   predicts the world from the last snapshot, our inputs and what is seen of others
+//!   past         where other runners were, to draw them between two snapshots
+//!   smooth       moves what is drawn to its proper position over some frames
+//!   news         players, events and chat
+//!   figures      the state of the network
+//!   view         what a screen draws
 //! ```
 
 mod clock;

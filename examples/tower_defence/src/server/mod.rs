@@ -5,9 +5,9 @@
 //! [`carry`](crate::carry) does this over sessions.
 //!
 //! ```text
-//!   seats    who has which place, and keeps it for a minute when he is away
-//!   peer     one connection: its inputs, its base, what it may do how often
-//!   budget   how often
+//!   seats    the places of players, kept for a minute while they are away
+//!   peer     one connection: its inputs, its base, its limits
+//!   budget   a limit on how often something may happen
 //! ```
 
 mod budget;

@@ -2,12 +2,12 @@
 //! at the server and at every client, so a client can continue from the server's state by itself.
 //!
 //! ```text
-//!   world     all that there is, one tick further by `step`
-//!   board     cells, and how far each is from the exit
+//!   world     the whole state, which `step` advances by a tick
+//!   board     cells, and the distance of each to the exit
 //!   runner    what role B steers                turret    what role A builds, and whom it hits
-//!   order     what is bought, and why it is refused
+//!   order     what players buy, and why an order is refused
 //!   phase     waves, and the time between them
-//!   event     what has happened                 rules     the numbers
+//!   event     events of the game                rules     the numbers
 //!   hash      one number for a world            random    numbers without a state
 //! ```
 
