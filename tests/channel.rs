@@ -289,9 +289,10 @@ fn exchange_unread(alice: &mut Channels, bob: &mut Channels, channel: Channel<Te
 
 #[test]
 fn messages_that_no_packet_has_room_for_and_handles_of_no_channel_are_refused() {
+    const CUT: &str = "send it as several messages";
     const BYTES: Channel = Channel::unreliable(1);
     let mut alice = Channels::new(&config(&[packed(ORDERED), BYTES.config()])).unwrap();
-    let too_long = |channel, len| Err(SendError::TooLong { channel, len, max: 1187 });
+    let too_long = |channel, len| Err(SendError::TooLong { channel, len, max: 1187, cure: CUT });
     // 2 + 1 + 6 + 16 + 1 + 2 + 11 bits before the last one.
     assert_eq!(alice.send(at(0), ORDERED, &Test::Bytes(vec![0; 1183])), too_long(0, 1185));
     assert_eq!(alice.send(at(0), ORDERED, &Test::Bytes(vec![0; 1182])), Ok(Seq16(0)));
@@ -311,7 +312,7 @@ fn messages_that_no_packet_has_room_for_and_handles_of_no_channel_are_refused() 
         ChannelsConfig { payload_max: u16::MAX, ..config(&[Channel::<[u8]>::unreliable(0).config()]) };
     let mut alice = Channels::new(&config).unwrap();
     let sent = [2048, 2047].map(|len| alice.send(at(0), Channel::<[u8]>::unreliable(0), &vec![0; len]));
-    assert_eq!(sent, [Err(SendError::TooLong { channel: 0, len: 2048, max: 2047 }), Ok(Seq16(0))]);
+    assert_eq!(sent, [Err(SendError::TooLong { channel: 0, len: 2048, max: 2047, cure: CUT }), Ok(Seq16(0))]);
 }
 
 #[test]

@@ -350,8 +350,15 @@ fn what_no_session_would_take_is_refused_at_once() {
     assert_eq!(client.send(bytes, b"no bytes"), Err(wrong(bytes.into(), NAMES.into())));
     assert_eq!(client.recv(bytes), None);
     assert_eq!(client.recv_into(on(9), &mut [0; 10]), Err(RecvError::Channel(missing)));
-    assert_eq!(client.send(CHAT, &[0; 1001]), Err(SendError::TooLong { channel: 0, len: 1001, max: 1000 }));
-    assert!(matches!(client.send_datagram(&[0; 5000]), Err(SendError::TooLong { len: 5000, .. })));
+    let cure = "raise its `max_message`";
+    assert_eq!(
+        client.send(CHAT, &[0; 1001]),
+        Err(SendError::TooLong { channel: 0, len: 1001, max: 1000, cure })
+    );
+    assert_eq!(
+        client.send_datagram(&[0; 5000]).unwrap_err().to_string(),
+        "a message of 5000 bytes, where the queue of datagrams takes 1163: send it on a reliable channel"
+    );
     let name = "x".repeat(DEFAULT_MAX_LEN + 1);
     assert!(matches!(client.send(NAMES, &name), Err(SendError::Bits(_))));
     server.close(id, 3);

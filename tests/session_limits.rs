@@ -652,9 +652,10 @@ fn a_message_longer_than_a_session_may_ever_hold_is_too_long_and_of_a_stream_wha
     let channels = vec![on(0).into(), stream.into()];
     let mut world = connected(&SessionConfig { channels, send_memory: 10_000, ..SessionConfig::default() });
     // All but the eighth part of the other channel.
-    let too_long = |channel, len| Err(SendError::TooLong { channel, len, max: 8750 });
-    assert_eq!(world.client().send(on(0), &[1; 8751]), too_long(0, 8751));
-    assert_eq!(world.client().send(stream, &[1; 8751]), too_long(1, 8751), "all or nothing");
+    let too_long = |channel, cure| Err(SendError::TooLong { channel, len: 8751, max: 8750, cure });
+    assert_eq!(world.client().send(on(0), &[1; 8751]), too_long(0, "raise `send_memory`"));
+    let write = "send less at once with `write`, or raise `send_memory`, and `snd_queue` of its `kcp`";
+    assert_eq!(world.client().send(stream, &[1; 8751]), too_long(1, write), "all or nothing");
     assert_eq!(world.client().write(stream, &[1; 10_001]), Ok(8750));
     assert_eq!(world.client().write(stream, &[1; 10_001]), Err(SendError::Full { channel: 1 }));
     assert_eq!(world.client().send(stream, &[1]), Err(SendError::Full { channel: 1 }));
@@ -687,5 +688,7 @@ fn a_message_of_more_segments_than_may_ever_wait_is_too_long() {
             matches!(refused, Err(SendError::TooLong { channel: 0, len: of, .. }) if of == len),
             "{len}: {refused:?}"
         );
+        let words = refused.unwrap_err().to_string();
+        assert!(words.ends_with(": raise `snd_queue` and `snd_queue_bytes` of its `kcp`"), "{words}");
     }
 }

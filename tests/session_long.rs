@@ -248,14 +248,15 @@ fn every_length_arrives_as_it_was() {
 #[test]
 fn a_message_longer_than_its_channel_takes_is_too_long_and_the_longest_is_not() {
     const MAX: usize = 100_000;
+    let cure = "raise its `max_message`";
     for way in ways() {
         let way = ChannelConfig { max_message: MAX as u32, ..way };
         let mut world = connected(1, 0.0, &session(way));
-        let too_long = SendError::TooLong { channel: 1, len: MAX + 1, max: MAX };
+        let too_long = SendError::TooLong { channel: 1, len: MAX + 1, max: MAX, cure };
         assert_eq!(world.client().send(of(&way), &message(1, MAX + 1)), Err(too_long));
         assert_eq!(
             too_long.to_string(),
-            "a message of 100001 bytes, where channel 1 takes 100000: raise its `max_message`, or send it on a reliable channel"
+            "a message of 100001 bytes, where channel 1 takes 100000: raise its `max_message`"
         );
         world.client().send(of(&way), &message(2, MAX)).unwrap();
         world.run(2_000);
@@ -263,7 +264,7 @@ fn a_message_longer_than_its_channel_takes_is_too_long_and_the_longest_is_not() 
         // Shorter than a part, which nobody puts together.
         let way = ChannelConfig { max_message: 500, ..way };
         let mut world = connected(1, 0.0, &session(way));
-        let too_long = SendError::TooLong { channel: 1, len: 501, max: 500 };
+        let too_long = SendError::TooLong { channel: 1, len: 501, max: 500, cure };
         assert_eq!(world.client().send(of(&way), &message(1, 501)), Err(too_long));
         world.client().send(of(&way), &message(2, 500)).unwrap();
         world.run(2_000);
@@ -729,4 +730,30 @@ fn a_long_message_that_can_never_leave_is_refused() {
     world.drain();
     world.run(10_000);
     assert_eq!(read(&mut world, on(0)), [message(1, 300_000)]);
+}
+
+#[test]
+fn a_long_message_in_packets_counts_once_and_is_not_told_as_arrived_by_its_place_in_a_packet() {
+    let [_, ordered, unordered] = ways();
+    for (way, numbers) in [(ordered, [0, 2]), (unordered, [0, 1])] {
+        let name = way.channel.to_string();
+        let mut world = connected(1, 0.0, &session(ChannelConfig { receipts: true, ..way }));
+        for len in [10, 5_000_000, 10] {
+            world.client().send(of(&way), &message(1, len)).unwrap();
+        }
+        assert_eq!(world.client().stats().messages_unacked, 3, "{name}");
+        world.drain();
+        world.run(500);
+        let told = |world: &mut World| -> Vec<_> {
+            std::iter::from_fn(|| world.client().pop_delivered_message(of(&way)))
+                .map(|number| number.0)
+                .collect()
+        };
+        assert_eq!(told(&mut world), numbers, "{name}: the short ones have arrived");
+        assert_eq!(world.client().stats().messages_unacked, 1, "{name}");
+        assert!(!world.client().is_delivered(of(&way)), "{name}");
+        let all = |world: &mut World| world.client().is_delivered(of(&way));
+        assert!(world.run_until(20_000, all), "{name}");
+        assert_eq!((told(&mut world), world.client().stats().messages_unacked), (Vec::new(), 0), "{name}");
+    }
 }

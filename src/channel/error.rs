@@ -2,6 +2,7 @@
 
 use super::AnyChannel;
 use crate::message::BitsError;
+use std::fmt;
 use thiserror::Error;
 
 /// Why a handle does not match a channel of the session: the config and the constants of the program differ.
@@ -38,15 +39,13 @@ impl ChannelError {
 pub enum SendError {
     /// The channel is full. This is back-pressure, not a failure: send again in a later frame, or send less. On
     /// reliable channels, [`Event::Writable`](crate::Event::Writable) reports when there is room.
-    #[error("channel {channel} is full: send it later")]
+    #[error("{} is full: send it later", Place(*channel))]
     Full {
         /// The number of the channel.
         channel: u8,
     },
     /// It is longer than the channel allows, or than a datagram on a channel whose messages are not split.
-    #[error(
-        "a message of {len} bytes, where channel {channel} takes {max}: raise its `max_message`, or send it on a reliable channel"
-    )]
+    #[error("a message of {len} bytes, where {} takes {max}: {cure}", Place(*channel))]
     TooLong {
         /// The number of the channel.
         channel: u8,
@@ -54,6 +53,8 @@ pub enum SendError {
         len: usize,
         /// The most there may be.
         max: usize,
+        /// What to do, in words: which setting is the limit, or how to send it instead.
+        cure: &'static str,
     },
     /// The handle does not match a channel of the session.
     #[error(transparent)]
@@ -67,6 +68,32 @@ pub enum SendError {
     /// The session is closing or closed.
     #[error("the session is closed")]
     Closed,
+}
+
+/// Unreliable datagrams, which are no channel of the config, where a channel is named.
+pub(crate) const DATAGRAMS: u8 = u8::MAX;
+
+/// What can be done about messages that are too long.
+pub(crate) mod cure {
+    pub(crate) const MAX_MESSAGE: &str = "raise its `max_message`";
+    pub(crate) const RELIABLE: &str = "send it on a reliable channel";
+    pub(crate) const CUT: &str = "send it as several messages";
+    pub(crate) const SEND_MEMORY: &str = "raise `send_memory`";
+    pub(crate) const SND_QUEUE: &str = "raise `snd_queue` and `snd_queue_bytes` of its `kcp`";
+    pub(crate) const WRITE: &str =
+        "send less at once with `write`, or raise `send_memory`, and `snd_queue` of its `kcp`";
+}
+
+/// A channel, or the datagrams, in an error.
+struct Place(u8);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            DATAGRAMS => f.write_str("the queue of datagrams"),
+            channel => write!(f, "channel {channel}"),
+        }
+    }
 }
 
 impl SendError {

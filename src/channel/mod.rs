@@ -27,6 +27,7 @@ mod peer;
 pub(crate) use config::ChannelConfig;
 pub use config::{Carrier, ChannelsConfig, Resend};
 pub use error::{ChannelError, RecvError, SendError};
+pub(crate) use error::{DATAGRAMS, cure};
 pub(crate) use handle::Channel;
 pub use handle::{AnyChannel, ChannelKind};
 pub(crate) use packed::Next as PackedNext;

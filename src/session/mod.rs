@@ -80,9 +80,9 @@ mod suite;
 pub mod token;
 pub(crate) mod wire;
 
-pub use client::{Client, ClientState, ConnectError};
 #[cfg(feature = "net")]
-pub(crate) use connection::DATAGRAMS;
+pub(crate) use crate::channel::DATAGRAMS;
+pub use client::{Client, ClientState, ConnectError};
 #[cfg(feature = "net")]
 pub(crate) use connection::check_text;
 pub use connection::{Connection, ConnectionState};

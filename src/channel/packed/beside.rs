@@ -33,6 +33,11 @@ impl Channels {
         find(&mut self.channels, channel).map_or(Ok(()), |one| one.sender.push_elsewhere(now).map(drop))
     }
 
+    /// Places that are not acknowledged of messages of a channel that come by another way.
+    pub(crate) fn elsewhere(&self, channel: u8) -> usize {
+        self.one(channel).map_or(0, |one| one.sender.elsewhere.into())
+    }
+
     /// Has `read` look at the bytes of the next message, which is taken then.
     pub(crate) fn take<T>(&mut self, channel: u8, read: impl FnOnce(&[u8]) -> T) -> Option<Next<T>> {
         let receiver = &mut find(&mut self.channels, channel)?.receiver;

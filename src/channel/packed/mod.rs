@@ -8,7 +8,7 @@ mod receive;
 mod send;
 mod stats;
 
-use super::{AnyChannel, Channel, ChannelConfig, ChannelError, ChannelsConfig, SendError};
+use super::{AnyChannel, Channel, ChannelConfig, ChannelError, ChannelsConfig, SendError, cure};
 use crate::config::ConfigError;
 use crate::message::BitsError;
 use crate::message::pack::{BitReader, BitWriter, Payload};
@@ -164,7 +164,7 @@ impl Channels {
             let max = if P::SKIP.is_none() { BYTES_MAX } else { usize::MAX }.min(self.payload_max.into());
             let one = find(&mut self.channels, channel);
             let stored = one.map(|one| one.sender.push(now, (bytes, bits), lifetime)).transpose()?;
-            stored.flatten().ok_or(SendError::TooLong { channel, len, max })
+            stored.flatten().ok_or(SendError::TooLong { channel, len, max, cure: cure::CUT })
         });
         self.scratch = spare;
         stored

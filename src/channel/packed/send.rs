@@ -30,6 +30,8 @@ pub(super) struct Sender {
     pub(super) chosen: Vec<Seq16>,
     /// Bits of all contents in the store.
     bits: usize,
+    /// How many of them are places of messages that are sent by another way.
+    pub(super) elsewhere: u16,
     /// Buffers of messages that have arrived, for the next ones.
     spare: Vec<Vec<u8>>,
 }
@@ -76,6 +78,7 @@ impl Sender {
             told: None,
             chosen: Vec::new(),
             bits: 0,
+            elsewhere: 0,
             spare: Vec::new(),
         }
     }
@@ -108,7 +111,9 @@ impl Sender {
 
     /// Stores that a message is sent by another way.
     pub(super) fn push_elsewhere(&mut self, now: Time) -> Result<Seq16, SendError> {
-        self.store(now, Content::Elsewhere, None)
+        let id = self.store(now, Content::Elsewhere, None)?;
+        self.elsewhere += 1;
+        Ok(id)
     }
 
     /// When something is due next, as things are; `now` if it is already.
@@ -225,7 +230,8 @@ impl Sender {
     fn remove(&mut self, id: Seq16) -> Option<bool> {
         let removed = self.store.remove(id).map(|entry| {
             self.bits -= entry.bits;
-            let is_message = !matches!(entry.content, Content::Dropped);
+            let is_message = matches!(entry.content, Content::Message(_));
+            self.elsewhere -= u16::from(entry.content == Content::Elsewhere);
             self.keep(entry.content);
             is_message
         });

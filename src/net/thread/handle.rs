@@ -5,7 +5,7 @@ use super::inbox::Inbox;
 use super::outbox::Outgoing;
 use super::shared::{Counts, Shared};
 use super::worker::{Command, Parcel, Tell, What, Worker};
-use crate::channel::{AnyChannel, Channel, ChannelError, ChannelKind, RecvError, SendError};
+use crate::channel::{AnyChannel, Channel, ChannelError, ChannelKind, RecvError, SendError, cure};
 use crate::message::pack::Payload;
 use crate::net::driver::Driver;
 use crate::net::end::{End, Id};
@@ -221,7 +221,7 @@ impl<E: End> Handle<E> {
         let config = self.config.channels.get(usize::from(channel.number()));
         let (len, max) = (bytes.len(), config.map_or(0, |config| config.max_message as usize));
         if len > max && channel.kind() != ChannelKind::Stream {
-            return Err(SendError::TooLong { channel: channel.number(), len, max });
+            return Err(SendError::TooLong { channel: channel.number(), len, max, cure: cure::MAX_MESSAGE });
         }
         Ok(Packed { handle, bytes, bits })
     }
@@ -237,7 +237,7 @@ impl<E: End> Handle<E> {
     pub(super) fn send_datagram(&self, id: Id, datagram: &[u8]) -> Result<(), SendError> {
         let (len, max) = (datagram.len(), self.config.datagram_max_here());
         if len > max {
-            return Err(SendError::TooLong { channel: DATAGRAMS, len, max });
+            return Err(SendError::TooLong { channel: DATAGRAMS, len, max, cure: cure::RELIABLE });
         }
         self.push(id, Outgoing { channel: None, bytes: datagram.to_vec(), bits: 8 * len })
     }

@@ -2,7 +2,7 @@
 
 use super::super::end::{End, Id};
 use super::super::error::Error;
-use crate::channel::{RecvError, SendError};
+use crate::channel::{RecvError, SendError, cure};
 use crate::kcp;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::session::peers::{Peer, PeerCloseReason, PeerEvent, PeerId, Peers};
@@ -106,7 +106,9 @@ impl Member for Peer {
 
     fn write(&mut self, channel: u8, message: &[u8]) -> Result<usize, SendError> {
         self.send(message).map_err(|error| match error {
-            kcp::SendError::TooLong { len, max } => SendError::TooLong { channel, len, max },
+            kcp::SendError::TooLong { len, max } => {
+                SendError::TooLong { channel, len, max, cure: cure::SND_QUEUE }
+            }
             _ => SendError::Full { channel },
         })
     }

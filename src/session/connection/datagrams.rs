@@ -2,8 +2,7 @@
 
 use super::acks::low;
 use super::memory::held;
-use super::send::DATAGRAMS;
-use crate::channel::{RecvError, SendError};
+use crate::channel::{DATAGRAMS, RecvError, SendError, cure};
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 use crate::session::config::SessionConfig;
@@ -61,7 +60,7 @@ impl Datagrams {
     pub(super) fn send(&mut self, config: &SessionConfig, datagram: &[u8]) -> Result<DatagramId, SendError> {
         let (len, max) = (datagram.len(), usize::from(self.max));
         if len > max {
-            return Err(SendError::TooLong { channel: DATAGRAMS, len, max });
+            return Err(SendError::TooLong { channel: DATAGRAMS, len, max, cure: cure::RELIABLE });
         }
         let Queues { out, next, .. } = self.queues(config);
         let dropped = out.dropped();

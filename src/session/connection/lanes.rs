@@ -324,9 +324,9 @@ impl Lanes {
         self.get(channel).map_or(0, |lane| lane.kcp.wait_snd() + lane.waiting())
     }
 
-    /// Long messages of which not all are segments yet.
-    pub(super) fn waiting(&self) -> usize {
-        self.lanes.iter().map(Lane::waiting).sum()
+    /// Long messages of which not all are segments yet, but for as many of a channel as are `counted` already.
+    pub(super) fn waiting(&self, counted: impl Fn(u8) -> usize) -> usize {
+        self.lanes.iter().map(|lane| lane.waiting().saturating_sub(counted(lane.channel))).sum()
     }
 
     pub(super) fn shrink(&mut self) {

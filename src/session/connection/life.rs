@@ -176,9 +176,11 @@ impl Connection {
     }
 
     pub(super) fn undelivered(&self) -> Undelivered {
+        let packed = self.packed.as_ref();
+        let elsewhere = |channel| packed.map_or(0, |packed| packed.elsewhere(channel));
         Undelivered {
             segments: self.lanes.unacked(),
-            messages: self.lanes.waiting() + self.packed.as_ref().map_or(0, |packed| packed.unacked()),
+            messages: packed.map_or(0, |packed| packed.unacked()) + self.lanes.waiting(elsewhere),
             datagrams: self.datagrams.waiting(),
             redirect: self.redirects.out.is_some(),
         }

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::large::Joined;
-use crate::channel::SendError;
+use crate::channel::{SendError, cure};
 use crate::session::event::CloseReason;
 use crate::time::Time;
 
@@ -114,7 +114,9 @@ impl Connection {
         let room = max.saturating_sub(held);
         let fits = if len <= room { Some(message) } else { part(room) };
         let fits = fits.ok_or_else(|| match self.lanes.send_most() {
-            most if !is_stream && len > most => SendError::TooLong { channel, len, max: most },
+            most if !is_stream && len > most => {
+                SendError::TooLong { channel, len, max: most, cure: cure::SEND_MEMORY }
+            }
             _ => SendError::Full { channel },
         })?;
         let left = usize::try_from(self.budget.left.saturating_sub(1)).unwrap_or(usize::MAX);

@@ -4,7 +4,7 @@ use super::lane::Lane;
 use super::lanes::Lanes;
 use super::large::{Joined, PART};
 use super::memory::SEGMENT;
-use crate::channel::{ChannelKind, SendError};
+use crate::channel::{ChannelKind, SendError, cure};
 use crate::kcp;
 use crate::session::event::CloseReason;
 use bytes::Bytes;
@@ -28,7 +28,11 @@ impl Lanes {
             self.await_room(channel, len);
             let max = most as usize * usize::from(mss);
             let full = SendError::Full { channel };
-            return Err(if len > max { SendError::TooLong { channel, len, max } } else { full });
+            return Err(if len > max {
+                SendError::TooLong { channel, len, max, cure: cure::WRITE }
+            } else {
+                full
+            });
         }
         lane.wait.take_if(|wait| len >= wait.need as usize);
         bytes.chunks(PART).try_for_each(|part| self.send(channel, part).map(drop))
@@ -46,7 +50,7 @@ impl Lanes {
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
         let (len, most) = (message.len(), lane.queue() as usize * usize::from(lane.kcp.config().mss()));
         if most < PART {
-            return Err(SendError::TooLong { channel, len, max: most }); // no part would ever leave
+            return Err(SendError::TooLong { channel, len, max: most, cure: cure::SND_QUEUE }); // no part would ever leave
         }
         if lane.waiting() > 0 && (held + len + SEGMENT > max || lane.waiting() >= BEHIND_MAX) {
             return Err(SendError::Full { channel });
@@ -73,7 +77,9 @@ impl Lanes {
         len: usize,
     ) -> Result<usize, SendError> {
         sent.map_err(|error| match error {
-            kcp::SendError::TooLong { max, .. } => SendError::TooLong { channel, len, max },
+            kcp::SendError::TooLong { max, .. } => {
+                SendError::TooLong { channel, len, max, cure: cure::SND_QUEUE }
+            }
             _ => {
                 self.await_room(channel, len);
                 SendError::Full { channel }

@@ -32,8 +32,6 @@ mod wraps;
 
 pub(crate) use life::check_text;
 pub use observe::ConnectionState;
-#[cfg(feature = "net")]
-pub(crate) use send::DATAGRAMS;
 pub(in crate::session) use transmit::Next;
 
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};

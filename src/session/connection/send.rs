@@ -4,8 +4,8 @@ use super::Connection;
 use super::large::PART;
 use super::memory::SEGMENT;
 use crate::channel::{
-    AnyChannel, Carrier, Channel, ChannelConfig, ChannelError, ChannelKind, ChannelStats, PackedNext,
-    RecvError, SendError,
+    AnyChannel, Carrier, Channel, ChannelConfig, ChannelError, ChannelKind, ChannelStats, DATAGRAMS,
+    PackedNext, RecvError, SendError, cure,
 };
 use crate::kcp::{Kcp, Stats};
 use crate::message::pack::Payload;
@@ -140,6 +140,9 @@ impl Connection {
 
     /// Takes the number of a message in packets that is known to have arrived, counted from 0 on its channel, which has
     /// [`receipts`](ChannelConfig::receipts). Of those that nobody asks for the newest `send_buffer` are kept.
+    ///
+    /// A message too long for a packet is never among them: [`is_delivered`](Self::is_delivered) reports when all has
+    /// arrived. On an ordered channel it has a number, on an unordered one it has none.
     pub fn pop_delivered_message(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
         let channel = self.checked(channel)?;
         self.packed.as_mut()?.pop_delivered(channel)
@@ -202,7 +205,7 @@ impl Connection {
         let (channel, len, max) = (handle.number(), bytes.len(), *max_message as usize);
         match carrier {
             Carrier::Kcp if handle.kind() == ChannelKind::Stream => self.send_stream(channel, bytes),
-            _ if len > max => Err(SendError::TooLong { channel, len, max }),
+            _ if len > max => Err(SendError::TooLong { channel, len, max, cure: cure::MAX_MESSAGE }),
             Carrier::Kcp => self.send_long(channel, bytes),
             Carrier::Packets => self.send_in_packet(handle, bytes, bits),
         }
@@ -264,7 +267,7 @@ impl Connection {
         if fits < bytes.len() {
             let (len, max) = (bytes.len(), self.lanes.send_most());
             if len > max {
-                return Err(SendError::TooLong { channel, len, max });
+                return Err(SendError::TooLong { channel, len, max, cure: cure::WRITE });
             }
             self.wait_for_room(channel, len);
             return Err(SendError::Full { channel });
@@ -334,7 +337,12 @@ impl Connection {
             return Ok(());
         }
         if !kind.is_reliable() {
-            return Err(SendError::TooLong { channel, len: bytes.len(), max: packed.payload_max() });
+            return Err(SendError::TooLong {
+                channel,
+                len: bytes.len(),
+                max: packed.payload_max(),
+                cure: cure::RELIABLE,
+            });
         }
         self.send_long(channel, bytes)?;
         if kind == ChannelKind::Ordered
@@ -401,6 +409,3 @@ impl Connection {
         self.fail(self.keepalive.now, CloseReason::Protocol);
     }
 }
-
-/// What errors call the unreliable datagrams, which are no channel of the config.
-pub(crate) const DATAGRAMS: u8 = u8::MAX;
