@@ -585,15 +585,16 @@ fn a_broadcast_reaches_all_clients_but_the_one_left_out_and_names_those_without_
 #[test]
 fn a_kicked_client_hears_why_at_once_though_much_is_still_sent_to_it() {
     let mut world = World::new(SessionConfig::default());
+    world.config.user = b"Ada".to_vec();
     let id = world.join();
+    assert_eq!((world.server.user(id), world.clients[0].close_text()), (&b"Ada"[..], ""));
     while world.server.send(id, CHAT, &[0; 1000]).is_ok() {}
     assert!(world.server.is_connected(id) && world.clients[0].is_connected());
     assert_eq!(world.clients[0].peer_addr(), world.server.local_addr().ok());
     world.server.kick(id, 7, "no cheating").unwrap();
     assert!(!world.server.is_connected(id) && world.server.clients().len() == 0);
     world.until("kicked", |world| !world.clients[0].is_connected());
-    let connection = world.clients[0].connection().unwrap();
-    assert_eq!(connection.close_text(), "no cheating");
+    assert_eq!(world.clients[0].close_text(), "no cheating");
     assert!(
         world.told[0].iter().any(|event| reason(event) == Some(CloseReason::Peer(7))),
         "{:?}",

@@ -503,6 +503,19 @@ fn what_came_before_the_end_is_read_by_who_asks_for_all_events_first() {
 }
 
 #[test]
+fn what_a_client_says_of_itself_and_why_it_was_kicked_is_known_without_asking_the_thread() {
+    let threads = ThreadConfig::default();
+    let mut server = server(&SessionConfig::default(), &threads);
+    let config = ClientConfig { user: b"Ada".to_vec(), ..ClientConfig::insecure(SessionConfig::default()) };
+    let mut client = threads::Client::connect(server.local_addr(), &config, &threads).unwrap();
+    let (id, event) = server_event(&mut server);
+    assert_eq!((event, server.user(id), client.close_text()), (Event::Connected, &b"Ada"[..], ""));
+    server.kick(id, 7, "no cheating").unwrap();
+    let (reason, _) = end_of(|| client_event(&mut client));
+    assert_eq!((reason, client.close_text()), (CloseReason::Peer(7), "no cheating"));
+}
+
+#[test]
 fn a_dropped_handle_delivers_what_was_sent_says_goodbye_and_joins_its_thread() {
     let (mut server, id, mut client) = pair(&SessionConfig::default(), &ThreadConfig::default());
     for number in 0..150u8 {

@@ -42,13 +42,14 @@ const CLIENTS: [(&str, &[&str]); 4] = [
     ),
 ];
 /// The verbs of games, which every sibling has to have.
-const OF_SERVERS: [&str; 24] = [
+const OF_SERVERS: [&str; 26] = [
     "admit",
     "bind",
     "broadcast",
     "broadcast_except",
     "clients",
     "close",
+    "close_text",
     "close_with",
     "connection",
     "from_socket",
@@ -67,9 +68,11 @@ const OF_SERVERS: [&str; 24] = [
     "send",
     "send_datagram",
     "shutdown",
+    "user",
 ];
-const OF_CLIENTS: [&str; 17] = [
+const OF_CLIENTS: [&str; 18] = [
     "close",
+    "close_text",
     "close_with",
     "connect",
     "connection",

@@ -462,6 +462,21 @@ async fn a_server_shuts_down_once_everything_has_arrived_and_frees_its_port() {
 }
 
 #[tokio::test]
+async fn what_a_client_says_of_itself_and_why_it_was_kicked_is_known_at_the_other_end() {
+    let server = server();
+    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let config =
+        ClientConfig { suite: SUITE, psk, user: b"Ada".to_vec(), ..ClientConfig::insecure(config()) };
+    let (client, session) = tokio::join!(Client::connect(server.local_addr(), &config), accept(&server));
+    let client = client.unwrap();
+    assert_eq!((session.user(), client.close_text()), (b"Ada".to_vec(), String::new()));
+    session.kick(7, "no cheating").unwrap();
+    let (reason, _) = timeout(PATIENCE, client.closed()).await.unwrap().unwrap();
+    assert_eq!((reason, &*client.close_text()), (CloseReason::Peer(7), "no cheating"));
+    assert_eq!(session.user(), b"Ada", "its end is kept while somebody holds it");
+}
+
+#[tokio::test]
 async fn requests_are_admitted_rejected_and_rejected_when_dropped() {
     let server = Server::bind(ANY, &ServerConfig { ask: true, ..server_config() }).unwrap();
     let psk = (SUITE != Suite::Checked).then_some(PSK);

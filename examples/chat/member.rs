@@ -25,7 +25,7 @@ impl Member {
         while let Some(event) = self.client.poll_event() {
             if let Event::Closed { reason, .. } = event {
                 // Whoever kicks somebody says why.
-                let text = self.client.connection().map_or("", |connection| connection.close_text());
+                let text = self.client.close_text();
                 let why = if text.is_empty() { reason.to_string() } else { text.to_owned() };
                 self.end = Some(why);
             }

@@ -52,8 +52,7 @@ impl Room {
     }
 
     fn enter(&mut self, id: SessionId) {
-        let Some(connection) = self.server.connection(id) else { return };
-        let name = String::from_utf8_lossy(connection.user()).into_owned();
+        let name = String::from_utf8_lossy(self.server.user(id)).into_owned();
         if name.is_empty() || name.len() > NAME_MAX || self.names.values().any(|other| *other == name) {
             let _ = self.server.kick(id, NOT_THIS_NAME, "this name is taken, or is no name");
             return;

@@ -46,6 +46,20 @@ macro_rules! verbs {
                 self.$connection($($id)?).ok_or(RecvError::Empty)?.recv_datagram_into(buf)
             }
 
+            /// What the peer's application said in the handshake: a client's [`user`](crate::ClientConfig::user), a server's answer.
+            /// Empty if there is no such session.
+            #[must_use]
+            pub fn user(&self $(, $id: $of)?) -> &[u8] {
+                self.connection($($id)?).map_or(&[], |connection| connection.user())
+            }
+
+            /// The text with which the peer closed or kicked, for [`Event::Closed`](crate::Event::Closed); see
+            /// [`Connection::close_text`](crate::session::Connection::close_text). Empty if there is none.
+            #[must_use]
+            pub fn close_text(&self $(, $id: $of)?) -> &str {
+                self.connection($($id)?).map_or("", |connection| connection.close_text())
+            }
+
             /// Whether everything sent on a reliable channel is known to have arrived; see
             /// [`Connection::is_delivered`](crate::session::Connection::is_delivered).
             pub fn is_delivered(&mut self, $($id: $of,)? channel: impl Into<AnyChannel>) -> bool {

@@ -48,7 +48,8 @@ pub enum CloseReason {
     /// We closed it, with this code.
     #[error("it was closed here, with code {0}")]
     Local(u16),
-    /// The peer closed it, with this code: one of its application, or one of [`code`].
+    /// The peer closed it, with this code: one of its application, or one of [`code`]. The text that it gave is `close_text` of its
+    /// [`Connection`](super::Connection::close_text), or of a client or server.
     #[error("the peer closed it, with code {0}")]
     Peer(u16),
     /// The server did not answer, or stopped answering, while we were connecting.

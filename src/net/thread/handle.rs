@@ -285,6 +285,14 @@ impl<E: End> Handle<E> {
         self.sessions.get(&id).map(|known| known.peer)
     }
 
+    pub(super) fn user(&self, id: Id) -> &[u8] {
+        self.sessions.get(&id).map_or(&[], |known| &known.counts.user)
+    }
+
+    pub(super) fn close_text(&self, id: Id) -> &str {
+        self.sessions.get(&id).and_then(|known| known.counts.close_text.get()).map_or("", |text| text)
+    }
+
     /// The sessions that take what is sent.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
         self.sessions.iter().filter(|(_, known)| known.is_open).map(|(id, _)| *id)

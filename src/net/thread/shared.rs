@@ -2,9 +2,9 @@
 
 use super::ThreadConfig;
 use crate::session::DATAGRAMS;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use whitewater_udp::Bell;
 
 /// Wakes a thread that waits for datagrams, and counts what it has delivered.
@@ -82,11 +82,14 @@ pub(super) struct Counts {
     unread: Budgets,
     /// There was no room for more: the thread is to be woken when some is taken.
     is_full: AtomicBool,
+    /// What the peer said in the handshake, and when it closed the session.
+    pub(super) user: Box<[u8]>,
+    pub(super) close_text: OnceLock<Box<str>>,
 }
 
 impl Counts {
     /// Of a session with so many channels, which is the only one or not.
-    pub(super) fn new(channels: usize, is_only: bool, config: &ThreadConfig) -> Self {
+    pub(super) fn new(user: &[u8], channels: usize, is_only: bool, config: &ThreadConfig) -> Self {
         let part = if is_only { 1 } else { PART };
         Self {
             outgoing: Budgets::new(channels, config.outgoing),
@@ -94,6 +97,8 @@ impl Counts {
             untaken: [const { AtomicUsize::new(0) }; 2],
             unread: Budgets::new(channels, config.incoming / part),
             is_full: AtomicBool::new(false),
+            user: user.into(),
+            close_text: OnceLock::new(),
         }
     }
 

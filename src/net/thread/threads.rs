@@ -138,6 +138,20 @@ macro_rules! verbs {
                 self.handle.peer_addr($named)
             }
 
+            /// What the peer's application said in the handshake: a client's [`user`](crate::ClientConfig::user), a server's answer.
+            /// Empty if no event has told of such a session.
+            #[must_use]
+            pub fn user(&self $(, $id: $of)?) -> &[u8] {
+                self.handle.user($named)
+            }
+
+            /// The text with which the peer closed or kicked, for [`Event::Closed`]; see [`Connection::close_text`]. Empty if there
+            /// is none.
+            #[must_use]
+            pub fn close_text(&self $(, $id: $of)?) -> &str {
+                self.handle.close_text($named)
+            }
+
             /// Has the thread do something with a session, between two pumps: keep it short. Nothing happens if there is no such session.
             /// Returns whether the thread was told: not if a thousand of these wait already, or it has ended.
             pub fn connection(&mut self, $($id: $of,)? run: impl FnOnce(&mut Connection) + Send + 'static) -> bool {

@@ -290,7 +290,8 @@ impl<E: End> Worker<E> {
         match event {
             Event::Connected => {
                 let channels = self.end.machine.config().channels.len();
-                let new = Arc::new(Counts::new(channels, id.is_none(), &self.out.shared.config));
+                let user = self.end.machine.connection(id).map_or(&[][..], |connection| connection.user());
+                let new = Arc::new(Counts::new(user, channels, id.is_none(), &self.out.shared.config));
                 self.outboxes.insert(id, Outbox::new(Arc::clone(&new)));
                 counts = Some(new);
             }
@@ -304,7 +305,12 @@ impl<E: End> Worker<E> {
                 // What was received before the end comes in any case: it is kept nowhere else.
                 rest = self.read_rest(id);
                 self.held.remove(&id);
-                self.outboxes.remove(&id); // what waits there is still counted
+                // What waits there is still counted.
+                if let (Some(outbox), Some(connection)) =
+                    (self.outboxes.remove(&id), self.end.machine.connection(id))
+                {
+                    let _ = outbox.counts.close_text.set(connection.close_text().into());
+                }
             }
             _ => {}
         }

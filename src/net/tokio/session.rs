@@ -238,6 +238,22 @@ impl Session {
         self.handle.shared.lock().core.member(self.handle.id).map(|connection| connection.peer_addr())
     }
 
+    /// What the peer's application said in the handshake: a client's [`user`](crate::ClientConfig::user), a server's answer. Empty if
+    /// the session is gone.
+    #[must_use]
+    pub fn user(&self) -> Vec<u8> {
+        let mut state = self.handle.shared.lock();
+        state.source(self.handle.id).map_or_else(Vec::new, |connection| connection.user().to_vec())
+    }
+
+    /// The text with which the peer closed or kicked, when [`closed`](Self::closed) has returned; see [`Connection::close_text`].
+    /// Empty if there is none.
+    #[must_use]
+    pub fn close_text(&self) -> String {
+        let mut state = self.handle.shared.lock();
+        state.source(self.handle.id).map_or_else(String::new, |connection| connection.close_text().to_owned())
+    }
+
     /// The local address.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {

@@ -60,8 +60,7 @@ impl Remote {
                 }
             }
             Event::Closed { reason: reason @ (CloseReason::Peer(_) | CloseReason::Rejected(_)), .. } => {
-                let text = self.session.connection().map_or("", |connection| connection.close_text());
-                let text = shown(text); // it is shown on a terminal
+                let text = shown(self.session.close_text()); // it is shown on a terminal
                 return Err(io::Error::other(format!("the server has closed: {reason} {text}")));
             }
             Event::Closed { .. } => self.again = Some(Instant::now() + AGAIN),
