@@ -68,6 +68,8 @@ test-without:
 # Runs examples that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.
 examples:
     cargo run -q --release --all-features --example chat demo
+    cargo run -q --release --all-features --example shooter demo
+    cargo run -q --release --all-features --example renet_echo demo
     cargo run -q --release --all-features --example matchmaker demo
     cargo run -q --release --all-features --example arena -- --seconds 2
     cargo run -q --release --all-features --example tunnel demo
