@@ -135,6 +135,8 @@ impl Server {
     }
 
     /// The clients that are connected, in no order. The iterator owns its list, so you can send to them while you go through it.
+    /// Among them may be clients whose [`Connected`](crate::Event::Connected) you have not taken yet; [`broadcast`](Self::broadcast) reaches them
+    /// as well.
     pub fn clients(&self) -> impl ExactSizeIterator<Item = SessionId> + use<> {
         self.machine.clients()
     }

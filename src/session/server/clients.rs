@@ -10,6 +10,8 @@ use std::net::SocketAddr;
 
 impl Server {
     /// The clients that are connected, in no order. The iterator owns its list, so you can send to them while you go through it.
+    /// Among them may be clients whose [`Connected`](crate::Event::Connected) you have not taken yet; [`broadcast`](Self::broadcast) reaches them
+    /// as well.
     pub fn clients(&self) -> impl ExactSizeIterator<Item = SessionId> + use<> {
         let clients: Vec<_> = self.ids().filter(|id| self.is_connected(*id)).collect();
         clients.into_iter()
