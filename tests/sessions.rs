@@ -8,6 +8,7 @@ mod raw_peers;
 mod session;
 mod session_admission;
 mod session_attacks;
+mod session_bulk;
 mod session_bursts;
 mod session_channels;
 mod session_close;

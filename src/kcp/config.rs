@@ -118,6 +118,25 @@ impl Config {
         }
     }
 
+    /// The default with Copa, for bulk beside a game: it takes what the path has left, and keeps the queue short. The
+    /// windows are 192 segments, which fit into the memory of a session's default config.
+    ///
+    /// docs/CHANNELS.md has figures for a channel of a session. Where the path carries more than 192 segments per round
+    /// trip, raise the windows.
+    ///
+    /// ```
+    /// use whitewater::kcp;
+    /// use whitewater::{Channel, ChannelConfig};
+    ///
+    /// const LEVELS: Channel = Channel::unordered(3);
+    /// let levels = ChannelConfig { kcp: kcp::Config::bulk(), ..LEVELS.config() };
+    /// # levels.check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn bulk() -> Self {
+        Self { congestion: Congestion::Copa, ..Self::default() }.wndsize(BULK_WND, BULK_WND)
+    }
+
     /// The four settings of `ikcp_nodelay`: `nodelay`, `interval` in ms, `fast_resend`, and `nc`: no congestion window.
     #[must_use]
     pub const fn nodelay(self, nodelay: u8, interval: u16, resend: u16, nc: bool) -> Self {
@@ -206,6 +225,9 @@ pub(super) const OVERHEAD: u16 = HEADER_LEN as u16;
 pub(super) const REPAIR_OVERHEAD: u16 = (REPAIR_HEAD + SYMBOL_HEAD) as u16;
 /// Largest UDP payload over IPv4, bytes.
 const MTU_MAX: u16 = 65_507;
+/// Windows of [`Config::bulk`], segments. 300 KB then take no more round trips than with the default, which sends a window
+/// of 128 at once.
+const BULK_WND: u16 = 192;
 /// Send window of [`Config::classic`], segments. Source: ikcp.c `IKCP_WND_SND`.
 const WND_SND: u16 = 32;
 /// Smallest receive window, segments. Source: ikcp.c `IKCP_WND_RCV`, "must >= max fragment size".

@@ -198,8 +198,12 @@ impl World {
     }
 
     /// Runs until `done`, for at most `ms` ms. Returns whether it was done.
-    pub(crate) fn run_until(&mut self, ms: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
-        let end = Time::from_millis(self.now.as_millis() + ms);
+    pub(crate) fn run_until(&mut self, ms: u64, done: impl FnMut(&mut Self) -> bool) -> bool {
+        self.run_to(Time::from_millis(self.now.as_millis() + ms), done)
+    }
+
+    /// Runs until `done`, up to then. Returns whether it was done.
+    pub(crate) fn run_to(&mut self, end: Time, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         loop {
             self.step();
             if done(self) {

@@ -9,13 +9,13 @@ use std::time::Duration;
 /// towards that rate, faster the longer it moves in one direction. All flows through a bottleneck see the same delay
 /// and so aim at the same rate. It ignores loss, unless more gets lost than arrives.
 ///
-/// Varying round trips look like a queue. If the queue seems never to empty, the window is raised by half for a moment;
-/// if more is delivered then, some delay is tolerated. docs/TUNING.md measures this. Beside flows that fill the queue,
-/// it gets little of the path.
+/// Varying round trips look like a queue. If the queue seems never to empty, the window is raised by a third for a
+/// moment; if more is delivered then, some delay is tolerated. docs/TUNING.md measures this. Beside flows that fill the
+/// queue, it gets little of the path.
 ///
 /// Source: Arun, Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018, with its
-/// default δ of 1/2. Its mode to compete with flows that fill the queue is left out. The tolerance, and the rate at
-/// which slow start ends, are additions.
+/// default δ of 1/2. Its mode to compete with flows that fill the queue is left out. The tolerance, the leap after the
+/// first window, and the rate at which slow start ends, are additions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copa {
     window: Window,
@@ -31,12 +31,24 @@ pub(crate) struct Copa {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
-    /// The window doubles each round trip until the rate exceeds its aim.
-    SlowStart,
+    /// The first window is in flight. The speed at which it arrives shows how much the path carries.
+    First(Train),
+    /// The window doubles each round trip until the rate exceeds its aim. Above `carries`, the bytes that the path seems
+    /// to carry in a round trip, it grows by a quarter instead.
+    SlowStart { carries: u64 },
     /// Waits for a whole round trip to measure the path.
     Measure,
     /// Moves towards its aim.
     Steady,
+}
+
+/// Packets that left together, while they arrive.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Train {
+    /// When the first one arrived.
+    began: Time,
+    /// Payload bytes that have arrived.
+    arrived: u64,
 }
 
 /// How fast the window moves.
@@ -54,7 +66,7 @@ impl Copa {
     pub(crate) const fn new() -> Self {
         Self {
             window: Window::NEW,
-            phase: Phase::SlowStart,
+            phase: Phase::First(Train::NEW),
             velocity: Velocity::START,
             rounds: Rounds::NEW,
             base: WindowedMin::NEW,
@@ -71,6 +83,9 @@ impl Copa {
     /// Whether the rate, window / standing, is below its aim, mss / (δ queueing).
     fn is_below_aim(&self, delays: Delays, mss: u16) -> bool {
         let queueing = self.noise.queueing(delays);
+        if self.phase.is_start() && queueing <= UNEVEN {
+            return true;
+        }
         let aim = INVERSE_DELTA * u64::from(mss);
         self.window.bytes.saturating_mul(queueing) <= aim.saturating_mul(delays.standing)
     }
@@ -84,7 +99,7 @@ impl Copa {
             return;
         }
         match self.phase {
-            Phase::SlowStart => {}
+            Phase::First(_) | Phase::SlowStart { .. } => {}
             Phase::Measure => {
                 self.phase = Phase::Steady;
                 let path = round.delivered.saturating_mul(delays.base) / round.lasted;
@@ -101,14 +116,28 @@ impl Copa {
     fn on_acked(&mut self, now: Time, acked: u64, delays: Delays, mss: u16) {
         let is_below = self.is_below_aim(delays, mss);
         match self.phase {
-            Phase::SlowStart if is_below => self.window.set(self.window.bytes + acked, mss),
-            Phase::SlowStart => {
+            _ if self.phase.is_start() && !is_below => {
                 self.phase = Phase::Measure;
                 self.rounds.restart(now);
             }
+            Phase::SlowStart { carries } if self.window.bytes > carries => {
+                self.window.set(self.window.bytes + acked / 4, mss);
+            }
+            Phase::First(_) | Phase::SlowStart { .. } => self.window.set(self.window.bytes + acked, mss),
             Phase::Measure => {}
             Phase::Steady if self.noise.question.is_some() => {}
             Phase::Steady => self.walk(is_below, acked, mss),
+        }
+    }
+
+    /// Raises the window to half of what the path carries, once the first window shows that.
+    fn leap(&mut self, ack: &Ack, delays: Delays) {
+        if let Phase::First(train) = &mut self.phase
+            && let Some(carries) = train.on_ack(ack, delays.base)
+        {
+            self.phase = Phase::SlowStart { carries };
+            let most = LEAP * u64::from(ack.mss);
+            self.window.set(self.window.bytes.max((carries / 2).min(most)), ack.mss);
         }
     }
 
@@ -137,6 +166,7 @@ impl CongestionControl for Copa {
         self.window.open(ack.mss);
         let round = self.rounds.on_ack(ack);
         let Some(delays) = self.delays() else { return };
+        self.leap(ack, delays);
         if !self.window.is_used(ack) {
             self.velocity = Velocity::START;
             return;
@@ -170,9 +200,36 @@ impl CongestionControl for Copa {
         self.window.open(mss);
     }
 
-    /// Twice the window per round trip: avoids bursts, and the window stays the limit.
+    /// Twice the window per round trip: avoids bursts, and the window stays the limit. The first window is not paced:
+    /// its packets have to leave together to show how fast the path is.
     fn pacing_rate(&self) -> Option<u64> {
+        if matches!(self.phase, Phase::First(_)) {
+            return None;
+        }
         self.window.rate(8, self.standing.get()?)
+    }
+}
+
+impl Train {
+    const NEW: Self = Self { began: Time::ZERO, arrived: 0 };
+
+    /// The bytes that the path carries in a round trip of `base` µs, once enough have arrived together.
+    fn on_ack(&mut self, ack: &Ack, base: u64) -> Option<u64> {
+        if micros(ack.now.since(self.began)) > base / 2 {
+            *self = Self { began: ack.now, arrived: 0 }; // too few left together, or too many got lost
+        }
+        self.arrived += u64::from(ack.bytes);
+        // Acknowledgements may come together even if the packets did not.
+        let lasted = micros(ack.now.since(self.began)).max(base * TRAIN / (2 * LEAP));
+        let is_enough = self.arrived >= TRAIN * u64::from(ack.mss);
+        is_enough.then(|| self.arrived.saturating_mul(base) / lasted)
+    }
+}
+
+impl Phase {
+    /// Whether the rate of the path is still unknown.
+    const fn is_start(self) -> bool {
+        matches!(self, Self::First(_) | Self::SlowStart { .. })
     }
 }
 
@@ -194,6 +251,12 @@ impl Velocity {
     }
 }
 
+/// Segments of the first window that are enough to show how fast the path is: two of the ten may get lost.
+const TRAIN: u64 = 8;
+/// The most segments to leap to. As many leave at once by the default `snd_wnd` without congestion control.
+const LEAP: u64 = 128;
+/// Queueing that does not end slow start, µs, because round trips vary. Source: RFC 9406, `MIN_RTT_THRESH`.
+const UNEVEN: u64 = 4000;
 /// The paper's 1/δ: segments that a flow aims to keep in the queue.
 const INVERSE_DELTA: u64 = 2;
 /// How long the shortest round trip is valid. The queue empties often enough to measure it again.
@@ -266,7 +329,7 @@ impl Noise {
                 None
             }
             Some(question) => {
-                let delivers_more = rate / 7 >= question.rate / 5;
+                let delivers_more = rate / 5 >= question.rate / 4;
                 self.answer(now, delivers_more, delays, bytes)
             }
             None => self.look(rate, delays, bytes),
@@ -281,16 +344,16 @@ impl Noise {
             return None;
         }
         self.question = Some(Question { rate, is_heard: false });
-        Some(bytes / 2 * 3)
+        Some(bytes / 3 * 4)
     }
 
-    /// With half as much again in flight, an empty path delivers 1.5 times as much; one shared evenly with a flow that
-    /// fills it delivers 1.2 times.
+    /// With a third more in flight, an empty path delivers 1.33 times as much; one shared evenly with a flow that fills
+    /// it delivers 1.14 times.
     fn answer(&mut self, now: Time, delivers_more: bool, delays: Delays, bytes: u64) -> Option<u64> {
         (self.question, self.crowded) = (None, 0);
         if !delivers_more {
             self.patience = (2 * self.patience).min(ASK_SELDOM);
-            return Some(bytes / 3 * 2);
+            return Some(bytes / 4 * 3);
         }
         self.patience = ASK_AFTER;
         let delay = delays.srtt.saturating_sub(delays.base);
