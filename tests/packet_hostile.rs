@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::machine::DatagramQueue;
-use whitewater::pace::PaceConfig;
+use whitewater::pace::MaxRate;
 use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, RejectedPackets, Seq16};
 
 const NOW: Time = Time::from_millis(1000);
@@ -200,7 +200,7 @@ fn a_payload_beyond_the_largest_is_not_sent() {
 #[test]
 fn a_config_out_of_range_names_its_field() {
     let default = PacketConfig::default();
-    let (pace, paced) = (default.pace, |pace| PacketConfig { pace, ..default });
+    let (rate, limited) = (default.max_rate, |max_rate| PacketConfig { max_rate, ..default });
     let ms = Duration::from_millis;
     for (config, field, value) in [
         (PacketConfig { fragment_above: 0, ..default }, "fragment_above", 0),
@@ -213,11 +213,11 @@ fn a_config_out_of_range_names_its_field() {
         (PacketConfig { lost_after: ms(0), ..default }, "lost_after", 0),
         (PacketConfig { forget_after: ms(999), ..default }, "forget_after", 999),
         (PacketConfig { keepalive: Some(ms(60_001)), ..default }, "keepalive", 60_001),
-        (paced(PaceConfig { good_rate: 0, ..pace }), "good_rate", 0),
-        (paced(PaceConfig { bad_rate: 31, ..pace }), "bad_rate", 31),
-        (paced(PaceConfig { rtt: ms(0), ..pace }), "rtt", 0),
-        (paced(PaceConfig { loss: Some(101), ..pace }), "loss", 101),
-        (paced(PaceConfig { jitter: Some(ms(61_000)), ..pace }), "jitter", 61_000),
+        (limited(MaxRate { good_rate: 0, ..rate }), "good_rate", 0),
+        (limited(MaxRate { bad_rate: 31, ..rate }), "bad_rate", 31),
+        (limited(MaxRate { rtt: ms(0), ..rate }), "rtt", 0),
+        (limited(MaxRate { loss: Some(101), ..rate }), "loss", 101),
+        (limited(MaxRate { jitter: Some(ms(61_000)), ..rate }), "jitter", 61_000),
     ] {
         let error = Endpoint::new(&config, DatagramQueue::new()).unwrap_err();
         assert_eq!((error.field, error.value), (field, value));

@@ -10,7 +10,7 @@ use common::sessions::{SUITE, World, in_packets, on};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use whitewater::kcp::Sn;
-use whitewater::pace::{Mode, PaceConfig};
+use whitewater::pace::{MaxRate, Mode};
 use whitewater::packet::Seq16;
 use whitewater::{Channel, ChannelConfig, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
@@ -197,10 +197,10 @@ fn all_kinds_of_a_tick_leave_in_one_datagram() {
 }
 
 #[test]
-fn an_urgent_channel_does_not_wait_for_a_long_message_nor_for_paced_datagrams() {
-    let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });
-    for pacing in [None, pacing] {
-        let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
+fn an_urgent_channel_does_not_wait_for_a_long_message_nor_for_datagrams_that_max_rate_holds_back() {
+    let max_rate = Some(MaxRate::new(100));
+    for max_rate in [None, max_rate] {
+        let mut world = connected(1, 0.0, &SessionConfig { max_rate, ..mixed() });
         for _ in 0..2 {
             world.client().send(on(1), &[1; 100_000]).unwrap();
         }
@@ -214,7 +214,7 @@ fn an_urgent_channel_does_not_wait_for_a_long_message_nor_for_paced_datagrams() 
         let took = world.now.since(start);
         assert!(
             took <= ms(30 + 5 + 2 * 10 + 5),
-            "{pacing:?}: {took:?}, of which the path takes 35 and pacing two datagrams"
+            "{max_rate:?}: {took:?}, of which the path takes 35 and two datagrams the rest"
         );
         assert!(world.run_until(5_000, |world| world.session().recv_into(on(1), &mut buf).is_ok()));
     }
@@ -223,8 +223,8 @@ fn an_urgent_channel_does_not_wait_for_a_long_message_nor_for_paced_datagrams() 
 #[test]
 fn a_burst_of_100_ms_leaves_at_once_and_the_rest_evenly() {
     for rate in [20, 80] {
-        let pacing = Some(PaceConfig { good_rate: rate, ..PaceConfig::default() });
-        let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
+        let max_rate = Some(MaxRate::new(rate));
+        let mut world = connected(1, 0.0, &SessionConfig { max_rate, ..mixed() });
         world.run(2_000); // no more than 100 ms is saved up
         world.taps = true;
         for _ in 0..100 {
@@ -243,10 +243,10 @@ fn a_burst_of_100_ms_leaves_at_once_and_the_rest_evenly() {
 
 /// With more data than may leave, everything waits but nothing waits forever, and a slow path carries less.
 #[test]
-fn pacing_limits_the_total_and_starves_nobody() {
-    let pacing = Some(PaceConfig { good_rate: 40, bad_rate: 10, ..PaceConfig::default() });
+fn max_rate_limits_the_total_and_starves_nobody() {
+    let max_rate = Some(MaxRate { bad_rate: 10, ..MaxRate::new(40) });
     for (rtt, mode, rate) in [(60, Mode::Good, 40), (400, Mode::Bad, 10)] {
-        let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
+        let mut world = connected(1, 0.0, &SessionConfig { max_rate, ..mixed() });
         let link = LinkConfig::with_rtt(ms(rtt));
         world.set_links(0, &link, &link);
         for round in 0..2 {

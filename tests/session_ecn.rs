@@ -10,7 +10,7 @@ use common::sessions::{SUITE, World, client_config, on, ordered, server_config};
 use std::time::Duration;
 use whitewater::SessionConfig;
 use whitewater::kcp::{Config, Congestion};
-use whitewater::pace::{Mode, PaceConfig};
+use whitewater::pace::{MaxRate, Mode};
 use whitewater::session::ConnectionStats;
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig, LinkStats};
 
@@ -92,10 +92,10 @@ fn nothing_is_marked_unless_both_ends_support_marks() {
 }
 
 #[test]
-fn marks_count_as_bad_conditions_for_pacing() {
-    let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(5), ..PaceConfig::default() };
+fn marks_count_as_bad_conditions_for_max_rate() {
+    let max_rate = MaxRate { bad_rate: 100, loss: Some(5), ..MaxRate::new(500) };
     let channels = ordered([Config { snd_wnd: 1024, rcv_wnd: 1024, ..configs::turbo() }]);
-    let config = SessionConfig { pacing: Some(pacing), channels, ..config(true) };
+    let config = SessionConfig { max_rate: Some(max_rate), channels, ..config(true) };
     let mut world = World::new(1, &server_config(&config, SUITE));
     world.add(&path(EcnPath::MarksAbove(8_000)), &path(EcnPath::Passes), &config, client_config(SUITE));
     world.connect();

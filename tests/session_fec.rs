@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::time::Duration;
 use whitewater::inside::session::wire::{Frame, FrameWriter, Frames, LossFrame, Packet};
 use whitewater::kcp::{Config, Congestion};
-use whitewater::pace::{Mode, PaceConfig};
+use whitewater::pace::{MaxRate, Mode};
 use whitewater::packet::Seq16;
 use whitewater::session::{ConnectionStats, RepairConfig, Suite};
 use whitewater::{SessionConfig, Time};
@@ -207,14 +207,14 @@ fn repairs_end_when_the_loss_ends() {
 
 #[test]
 fn rebuilt_packets_still_count_as_lost() {
-    let pacing = PaceConfig { good_rate: 200, bad_rate: 70, loss: Some(5), ..PaceConfig::default() };
+    let max_rate = MaxRate { bad_rate: 70, loss: Some(5), ..MaxRate::new(200) };
     for (seed, loss) in (1..).zip([0.0, 0.15]) {
-        let config = SessionConfig { pacing: Some(pacing), ..repairing(100) };
+        let config = SessionConfig { max_rate: Some(max_rate), ..repairing(100) };
         let mut world = connected(seed, &path(loss), &config);
         let came = run(&mut world, INPUTS, 30_000);
         let [client, server] = stats(&mut world);
         let is_bad = client.mode == Some(Mode::Bad);
-        assert_eq!(is_bad, loss > 0.0, "seed {seed}: pacing sees the loss");
+        assert_eq!(is_bad, loss > 0.0, "seed {seed}: the limit sees the loss");
         let share = client.packets_lost as f64 / client.packets_judged as f64;
         assert!((share - loss).abs() < 0.04, "seed {seed}: {share} lost");
         // The loss leads to bad mode, in which repairs end, so packets are only rebuilt before that.

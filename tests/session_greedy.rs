@@ -13,7 +13,7 @@ use crate::common::machine::Whole as _;
 use common::ms;
 use common::sessions::{SUITE, World, default_kcp, on, ordered};
 use std::time::Duration;
-use whitewater::pace::PaceConfig;
+use whitewater::pace::MaxRate;
 use whitewater::session::Connection;
 use whitewater::{Channel, Event, SessionConfig, Time};
 use whitewater_sim::{Bottleneck, LinkConfig};
@@ -122,7 +122,7 @@ fn a_game_over_a_wide_path_does_not_notice_how_many_channels_are_greedy() {
 
 /// The path has 2 Mbit/s and a queue of 300 ms.
 #[test]
-fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_channels_and_on_time_where_pacing_leaves_room() {
+fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_channels_and_on_time_where_max_rate_leaves_room() {
     for greedy in [1, 4, 15] {
         let session = channels(1 + greedy, SessionConfig::default());
         let (alone, _) = play(1, &narrow(), &session, 0, false);
@@ -141,12 +141,12 @@ fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_channels_and_on_time_where
             p99(&alone)
         );
         // Half of what the path carries: its queue stays empty, and the game goes first.
-        let pacing = Some(PaceConfig { good_rate: 500, ..PaceConfig::default() });
-        let session = SessionConfig { pacing, ..session };
+        let max_rate = Some(MaxRate::new(500));
+        let session = SessionConfig { max_rate, ..session };
         let (alone, _) = play(1, &narrow(), &session, 0, false);
         let (beside, bulk) = play(1, &narrow(), &session, greedy, false);
         println!(
-            "{greedy} greedy channels, paced: p99 {:?}, alone {:?}, {bulk} bytes of the others",
+            "{greedy} greedy channels, limited: p99 {:?}, alone {:?}, {bulk} bytes of the others",
             p99(&beside),
             p99(&alone)
         );
@@ -299,9 +299,9 @@ fn room_that_a_channel_asked_for_and_does_not_take_is_there_for_the_others() {
 
 /// Every channel has more than may leave, and each gets some, the most urgent the most.
 #[test]
-fn pacing_passes_no_channel_over_for_ever() {
-    let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });
-    let session = channels(5, SessionConfig { pacing, ..SessionConfig::default() });
+fn max_rate_passes_no_channel_over_for_ever() {
+    let max_rate = Some(MaxRate::new(100));
+    let session = channels(5, SessionConfig { max_rate, ..SessionConfig::default() });
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(20)), &session, SUITE);
     world.connect();
     let (mut buf, mut got) = ([0; 1000], [0; 5]);

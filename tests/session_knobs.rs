@@ -40,7 +40,7 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
         send_memory,
         receive_memory,
         unacked,
-        pacing,
+        max_rate,
         repairs,
         ack_delay,
         keepalive,
@@ -50,7 +50,7 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
         key_update,
     } = SessionConfig::default(); // a new field does not compile until the document has it
     assert!(says("path_mtu", format!("{} bytes", path_mtu.unwrap())));
-    assert!(says("pacing", "none") && pacing.is_none());
+    assert!(says("max_rate", "none") && max_rate.is_none());
     assert!(says("ecn", "off") && !ecn);
     assert!(says("repairs", "none") && repairs.is_none());
     let RepairConfig { percent, min_loss, memory } = RepairConfig::default();

@@ -10,7 +10,7 @@ use common::ms;
 use common::sessions::{SUITE, World, on, ordered};
 use std::time::Duration;
 use whitewater::kcp::Config;
-use whitewater::pace::{Mode, PaceConfig};
+use whitewater::pace::{MaxRate, Mode};
 use whitewater::session::ConnectionStats;
 use whitewater::{SessionConfig, Time};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
@@ -274,10 +274,10 @@ fn after_an_outage_the_mtu_is_restored_within_half_a_second_with_two_probes() {
 
 #[test]
 fn lost_probes_do_not_count_as_congestion() {
-    let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(1), ..PaceConfig::default() };
+    let max_rate = MaxRate { bad_rate: 100, loss: Some(1), ..MaxRate::new(500) };
     let mut bad = Vec::new();
     for path_mtu in [None, Some(1472)] {
-        let config = SessionConfig { pacing: Some(pacing), path_mtu, ..config() };
+        let config = SessionConfig { max_rate: Some(max_rate), path_mtu, ..config() };
         let mut world = connected(1, &path(1200, 0.0), &config);
         let (mut bulk, mut before, mut time) = (Bulk::default(), world.now, Duration::ZERO);
         bulk.run_until(&mut world, 10_000, |world| {

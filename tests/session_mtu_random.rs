@@ -10,7 +10,7 @@ use rand::Rng;
 use common::ms;
 use common::sessions::{SUITE, World, client_address, on, ordered};
 use whitewater::kcp::Config;
-use whitewater::pace::PaceConfig;
+use whitewater::pace::MaxRate;
 use whitewater::session::{Connection, Suite, Undelivered};
 use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss, SimRng};
@@ -78,9 +78,8 @@ fn run(seed: u64) {
             ..if one_of(2) == 0 { configs::fast() } else { configs::turbo() }
         },
     ]);
-    let pacing =
-        (one_of(3) == 0).then(|| PaceConfig { good_rate: 500, bad_rate: 200, ..PaceConfig::default() });
-    let config = SessionConfig { path_mtu: Some(1472), channels, pacing, ..SessionConfig::default() };
+    let max_rate = (one_of(3) == 0).then(|| MaxRate { bad_rate: 200, ..MaxRate::new(500) });
+    let config = SessionConfig { path_mtu: Some(1472), channels, max_rate, ..SessionConfig::default() };
     let mut world = World::pair(seed, &path(1472, 0.0), &config, SUITE);
     world.connect();
     let id = world.sessions[0];

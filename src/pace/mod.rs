@@ -19,10 +19,10 @@ use crate::time::Time;
 use std::time::Duration;
 
 settings! {
-    /// When conditions are bad, and how much to send in each mode. The default is 30 packets a second while
-    /// the round trip is at most 250 ms, and 10 otherwise.
+    /// The most packets per second: a limit for good conditions, and a lower one for bad conditions. [`new`](Self::new)
+    /// makes one.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-    pub struct PaceConfig {
+    pub struct MaxRate without Default {
         /// Packets per second in good mode: 1 to 10,000.
         pub good_rate: u16 = 30, 1..=10_000;
         /// Packets per second in bad mode: 1 to `good_rate`.
@@ -36,7 +36,22 @@ settings! {
     }
 }
 
-impl PaceConfig {
+impl MaxRate {
+    /// At most `rate` packets per second, and a third of that while the round trip is above 250 ms.
+    ///
+    /// ```
+    /// use whitewater::SessionConfig;
+    /// use whitewater::pace::MaxRate;
+    ///
+    /// let max_rate = MaxRate { bad_rate: 20, loss: Some(5), ..MaxRate::new(60) };
+    /// let config = SessionConfig { max_rate: Some(max_rate), ..SessionConfig::default() };
+    /// assert!(config.check().is_ok());
+    /// ```
+    #[must_use]
+    pub fn new(rate: u16) -> Self {
+        Self { good_rate: rate, bad_rate: (rate / 3).max(1), ..Self::base() }
+    }
+
     /// Checks every field against its range.
     ///
     /// # Errors
@@ -104,7 +119,7 @@ impl Conditions {
 /// Chooses between the two modes by the rule in the documentation of `pace`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    config: PaceConfig,
+    config: MaxRate,
     pub(crate) state: PaceState,
     /// In good mode, until when the time spent in it has been counted; in bad mode, since when conditions
     /// have been good.
@@ -115,7 +130,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Starts in good mode.
-    pub(crate) fn new(config: &PaceConfig) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &MaxRate) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self { config: *config, state: PaceState::default(), mark: None, returned: false })
     }
@@ -187,7 +202,7 @@ mod tests {
     /// Feeds a table to a `Pace`. Each row has the time in s, the round trip in ms, and the expected mode and
     /// `t` in s.
     fn table(rows: &[(f64, u64, Mode, f64)]) {
-        let mut pace = Pace::new(&PaceConfig::default()).unwrap();
+        let mut pace = Pace::new(&MaxRate::new(30)).unwrap();
         for (line, (at, rtt, mode, patience)) in rows.iter().enumerate() {
             let now = Time::ZERO + Duration::from_secs_f64(*at);
             let found =
@@ -213,8 +228,7 @@ mod tests {
 
     #[test]
     fn loss_and_jitter_count_only_if_configured() {
-        let config =
-            PaceConfig { loss: Some(10), jitter: Some(Duration::from_millis(30)), ..PaceConfig::default() };
+        let config = MaxRate { loss: Some(10), jitter: Some(Duration::from_millis(30)), ..MaxRate::new(30) };
         let fine = Conditions { loss: 0.1, jitter: Duration::from_millis(30), ..Conditions::default() };
         let lossy = Conditions { loss: 0.11, ..fine };
         let uneven = Conditions { jitter: Duration::from_millis(31), ..fine };
@@ -222,8 +236,8 @@ mod tests {
             (config, fine, Good),
             (config, lossy, Bad),
             (config, uneven, Bad),
-            (PaceConfig::default(), lossy, Good),
-            (PaceConfig::default(), uneven, Good),
+            (MaxRate::new(30), lossy, Good),
+            (MaxRate::new(30), uneven, Good),
         ] {
             let mut pace = Pace::new(&config).unwrap();
             assert_eq!(pace.update(Time::ZERO, &conditions), mode);
@@ -236,7 +250,7 @@ mod tests {
         /// A naive implementation of the rule, in steps of 100 ms, that remembers everything.
         #[test]
         fn the_mode_matches_a_naive_implementation_of_the_rule(lengths in prop::collection::vec(1..400u64, 1..40)) {
-            let mut pace = Pace::new(&PaceConfig::default()).unwrap();
+            let mut pace = Pace::new(&MaxRate::new(30)).unwrap();
             let (mut mode, mut began, mut t, mut returned) = (Good, 0, 40, false);
             let (mut step, mut good_for) = (0, 0);
             for (index, length) in lengths.into_iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::fragment::FRAGMENTS_MAX;
 use super::header::HEADER_MAX;
 use crate::config::{ConfigError, in_range};
-use crate::pace::PaceConfig;
+use crate::pace::MaxRate;
 use std::time::Duration;
 
 settings! {
@@ -36,8 +36,8 @@ settings! {
         /// After nothing has been sent for this long, an empty packet carries the acknowledgements: 1 ms to
         /// 60 s. `None`: never.
         pub keepalive: Option<Duration> = Some(Duration::from_millis(100)), 1..=60_000;
-        /// When to reduce the sending rate.
-        pub pace: PaceConfig = PaceConfig::default();
+        /// What [`Endpoint::rate`](super::Endpoint::rate) recommends. The endpoint itself holds nothing back.
+        pub max_rate: MaxRate = MaxRate::new(30);
     }
 }
 
@@ -51,7 +51,7 @@ impl PacketConfig {
         self.check_ranges()?;
         let one = u32::from(self.fragment_above);
         in_range("payload_max", self.payload_max, one..=one * FRAGMENTS_MAX)?;
-        self.pace.check()
+        self.max_rate.check()
     }
 }
 

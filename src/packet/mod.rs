@@ -109,7 +109,7 @@ impl<O: Output> Endpoint<O> {
             acked: VecDeque::new(),
             lost: VecDeque::new(),
             spoke: None,
-            pace: Pace::new(&config.pace)?,
+            pace: Pace::new(&config.max_rate)?,
             counts: Counts::default(),
             rates: <[Rate; 3]>::default(),
             datagram: Vec::new(),

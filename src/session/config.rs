@@ -3,7 +3,7 @@
 use crate::channel::{CHANNELS_MAX, Carrier, Channel, ChannelConfig, ChannelKind, ChannelsConfig};
 use crate::config::{ConfigError, in_range, millis, time_in_range, unless};
 use crate::kcp;
-use crate::pace::PaceConfig;
+use crate::pace::MaxRate;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};
 use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
@@ -37,7 +37,7 @@ settings! {
         pub path_mtu: Option<u16> = Some(1472), DATAGRAM_MAX.into()..=9000;
         /// Mark datagrams as ECN-capable, and react when a queue on the path marks them because it is filling. Used if
         /// the peer does it as well and the path preserves the marks. A mark counts like a loss, but nothing is resent.
-        /// Needs something that can slow down: `pacing`, or congestion control of the channels. Off by default.
+        /// Needs something that can slow down: `max_rate`, or congestion control of the channels. Off by default.
         pub ecn: bool = false;
         /// The channels, by number from 0, the most urgent first: 0 to 32. The default is one, `Channel::ordered(0)`,
         /// which carries bytes.
@@ -58,9 +58,9 @@ settings! {
         pub receive_memory: u32 = 256 << 10;
         /// Most packets that wait for acknowledgement, the newest ones: 64 to 32,768.
         pub unacked: u16 = 1024, 64..=1 << 15;
-        /// How many datagrams with data to send per second, for channels and unreliable datagrams together, in good and
+        /// The most datagrams with data to send per second, for channels and unreliable datagrams together, in good and
         /// bad mode; see [`pace`](crate::pace). `None`: no limit, except for the congestion control of channels by KCP.
-        pub pacing: Option<PaceConfig> = None;
+        pub max_rate: Option<MaxRate> = None;
         /// Send repairs of packets, from which the peer rebuilds lost packets without a round trip, if both ends set
         /// this. Covers all channels; payloads have 18 bytes less then. `None`, the default: off.
         pub repairs: Option<RepairConfig> = None;
@@ -113,12 +113,12 @@ impl SessionConfig {
             )?;
             self.lane(channel, DATAGRAM_MIN - REPAIR_ROOM).check()?;
             self.lane(channel, self.datagram_taken()).check()?;
-            let has_to_slow_down = self.ecn && self.pacing.is_none() && channel.carrier == Carrier::Kcp;
+            let has_to_slow_down = self.ecn && self.max_rate.is_none() && channel.carrier == Carrier::Kcp;
             let is_unlimited = channel.kcp.congestion == kcp::Congestion::None && has_to_slow_down;
             unless(
                 is_unlimited,
                 "ecn",
-                "needs something that slows down: set `pacing`, or `congestion` of the channels",
+                "needs something that slows down: set `max_rate`, or `congestion` of the channels",
             )?;
         }
         if let Some(channels) = self.channels(DATAGRAM_MIN - REPAIR_ROOM) {
@@ -126,7 +126,7 @@ impl SessionConfig {
         }
         let least = u64::from(RECEIVE_MIN) * u64::from(self.datagram_taken().max(DATAGRAM_MAX));
         in_range("receive_memory", self.receive_memory.into(), least / u64::from(DATAGRAM_MAX)..=1 << 30)?;
-        self.pacing.as_ref().map_or(Ok(()), PaceConfig::check)?;
+        self.max_rate.as_ref().map_or(Ok(()), MaxRate::check)?;
         self.repairs.as_ref().map_or(Ok(()), RepairConfig::check)?;
         let least = millis(self.keepalive).saturating_mul(4).max(2000);
         time_in_range("timeout", self.timeout, least..=120_000)

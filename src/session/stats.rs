@@ -32,7 +32,7 @@ stats! {
         pub messages_unacked: usize => "whitewater_session_messages_unacked",
         /// Bytes that the session holds. See [`memory`](super::Connection::memory).
         pub memory: usize => "whitewater_session_memory_bytes",
-        /// Whether `pacing` limits sending more strictly: its mode, if it is set.
+        /// Whether `max_rate` limits sending more strictly: its mode, if it is set.
         pub mode: Option<Mode> => "whitewater_session_bad_mode",
         /// Length of the longest datagram now, bytes: `max_datagram`, or more once `path_mtu` has found more.
         pub mtu: u16 => "whitewater_session_mtu_bytes",

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::inside::session::wire::{Accept, Connect, kind};
 use whitewater::machine::Machine as _;
-use whitewater::pace::PaceConfig;
+use whitewater::pace::MaxRate;
 use whitewater::session::{Client, Connection, RepairConfig, Server, Suite};
 use whitewater::{ClientConfig, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
@@ -233,7 +233,7 @@ pub(super) fn session_config(flags: u8) -> SessionConfig {
     SessionConfig {
         channels: channels(),
         ecn: flags & flag::ECN != 0,
-        pacing: (flags & flag::ECN != 0).then(|| PaceConfig { loss: Some(5), ..PaceConfig::default() }),
+        max_rate: (flags & flag::ECN != 0).then(|| MaxRate { loss: Some(5), ..MaxRate::new(30) }),
         repairs: (flags & flag::REPAIRS != 0).then_some(REPAIRS),
         path_mtu: (flags & flag::SEARCH != 0).then_some(LONGEST),
         timeout: Duration::from_secs(4),

@@ -156,7 +156,7 @@ impl Connection {
             Life::Up | Life::Draining { .. } => {}
         }
         let mut data = self.lanes.check(now);
-        if data <= now && !self.turns.is_paced() {
+        if data <= now && !self.turns.is_limited() {
             return Some(data); // nothing is sooner
         }
         let mut next = self.keepalive.timeout_at().min(self.keepalive.ping_at());

@@ -1,7 +1,7 @@
 //! What both ends share once a session is up: numbers, frames, signs of life, the end.
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
-//! as `pacing` allows. `clock` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
+//! as `max_rate` allows. `clock` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
 //! of packets and answered, `path` the peer's address, `mtu` how long datagrams may be there, with `parts`, `life` the end, `redirect`
 //! where it goes on, `repairs` what is rebuilt; `memory` what all of it takes, `loss` and `observe` what there is to know of all that.
 
@@ -18,9 +18,9 @@ mod memory;
 mod messages;
 mod mtu;
 mod observe;
-mod pacing;
 mod parts;
 mod path;
+mod rate;
 mod receive;
 mod redirect;
 mod repairs;
@@ -51,9 +51,9 @@ use life::Life;
 use memory::Budget;
 use mtu::PathMtu;
 use observe::{Measured, Observer};
-use pacing::Turns;
 use parts::FrameParts;
 use path::Path;
+use rate::Turns;
 use redirect::Redirects;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Connection {
             lanes: Lanes::new(conv, Arc::clone(config), protected)?,
             packed: packed.map(|packed| Channels::new(&packed).map(Box::new)).transpose()?,
             datagrams: Datagrams::new(SessionConfig::datagram_max(protected)),
-            turns: Turns::new(config.pacing.as_ref())?,
+            turns: Turns::new(config.max_rate.as_ref())?,
             received: acks::Received::default(),
             sent: None,
             measured: Measured::default(),

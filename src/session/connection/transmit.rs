@@ -3,7 +3,7 @@
 use super::Connection;
 use super::acks::low;
 use super::life::Life;
-use super::pacing::DATAGRAMS;
+use super::rate::DATAGRAMS;
 use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
@@ -262,7 +262,7 @@ impl Connection {
                 return self.write_datagrams(out);
             }
             self.turns.served = 0;
-            if self.turns.is_paced() {
+            if self.turns.is_limited() {
                 last = self.lanes.pop_last(room, 0);
             }
         }

@@ -37,7 +37,7 @@ pub(in crate::session) struct Path {
     pub(in crate::session) patience: Duration,
     /// Bytes that a datagram adds to its frames.
     pub(in crate::session) overhead: usize,
-    /// Whether pacing is in bad mode.
+    /// Whether the limit of `max_rate` is in bad mode.
     pub(in crate::session) is_bad: bool,
 }
 

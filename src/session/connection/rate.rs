@@ -4,13 +4,13 @@ use super::Connection;
 use super::loss::JUDGED_MIN;
 use super::observe::Measured;
 use crate::config::ConfigError;
-use crate::pace::{Conditions, Mode, Pace, PaceConfig};
+use crate::pace::{Conditions, MaxRate, Mode, Pace};
 use crate::time::Time;
 use std::time::Duration;
 
 /// A rate of datagrams by the rule of [`pace`](crate::pace). What is not used is kept, up to [`BURST`].
 #[derive(Debug)]
-struct Pacing {
+struct Limit {
     pace: Pace,
     /// When the next would leave if they left evenly.
     next: Time,
@@ -20,7 +20,7 @@ struct Pacing {
 #[derive(Debug)]
 pub(super) struct Turns {
     /// How many datagrams with data may leave; `None`: as many as there are.
-    pacing: Option<Box<Pacing>>,
+    limit: Option<Box<Limit>>,
     /// Datagrams with data that left while more waited; each so many begin with what is least urgent.
     turn: u8,
     /// A channel was given something that may leave at once.
@@ -30,14 +30,14 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(pace: Option<&PaceConfig>) -> Result<Self, ConfigError> {
-        let pace = pace.map(Pace::new).transpose()?;
-        let pacing = pace.map(|pace| Box::new(Pacing { pace, next: Time::ZERO }));
-        Ok(Self { pacing, turn: 0, is_eager: false, served: 0 })
+    pub(super) fn new(max_rate: Option<&MaxRate>) -> Result<Self, ConfigError> {
+        let pace = max_rate.map(Pace::new).transpose()?;
+        let limit = pace.map(|pace| Box::new(Limit { pace, next: Time::ZERO }));
+        Ok(Self { limit, turn: 0, is_eager: false, served: 0 })
     }
 
-    pub(super) const fn is_paced(&self) -> bool {
-        self.pacing.is_some()
+    pub(super) const fn is_limited(&self) -> bool {
+        self.limit.is_some()
     }
 
     /// Whether the next datagram with data begins with what is least urgent of what none had.
@@ -47,11 +47,11 @@ impl Turns {
 
     /// When data may leave.
     pub(super) fn allows_at(&self) -> Time {
-        self.pacing.as_ref().map_or(Time::ZERO, |pacing| pacing.next.before(BURST))
+        self.limit.as_ref().map_or(Time::ZERO, |limit| limit.next.before(BURST))
     }
 
     pub(super) fn mode(&self) -> Option<Mode> {
-        self.pacing.as_ref().map(|pacing| pacing.pace.state.mode)
+        self.limit.as_ref().map(|limit| limit.pace.state.mode)
     }
 }
 
@@ -60,7 +60,7 @@ impl Connection {
     pub(super) fn on_data(&mut self, now: Time) {
         let turns = &mut self.turns;
         turns.turn = (turns.turn + 1) % TURNS;
-        let Some(pacing) = &mut turns.pacing else {
+        let Some(limit) = &mut turns.limit else {
             if self.datagrams.next_len().is_none() && self.lanes.next_frame().is_none() {
                 (turns.turn, turns.served) = (1, 0); // all has left
             }
@@ -71,9 +71,9 @@ impl Connection {
         let Measured { rtt, in_use } = &self.measured;
         let newest = in_use.as_ref().and_then(|in_use| in_use.loss.share(now, JUDGED_MIN));
         let loss = newest.unwrap_or_default().max(marked).max(told);
-        pacing.pace.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
-        let interval = Duration::from_secs(1) / u32::from(pacing.pace.rate().max(1));
-        pacing.next = pacing.next.max(now) + interval;
+        limit.pace.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
+        let interval = Duration::from_secs(1) / u32::from(limit.pace.rate().max(1));
+        limit.next = limit.next.max(now) + interval;
     }
 }
 
