@@ -16,8 +16,8 @@ use std::error::Error;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 use std::{env, io, thread};
-use whitewater::{Channel, Client, ClientConfig, CloseReason, Event};
-use whitewater::{Server, ServerConfig, SessionConfig, SessionId};
+use whitewater::{Channel, ChannelConfig, Client, ClientConfig, CloseReason, Event};
+use whitewater::{Server, ServerConfig, SessionConfig, SessionId, kcp};
 
 /// The most urgent first: what players do, where everybody is, what they say, and the level.
 const INPUTS: Channel<Inputs> = Channel::unreliable(0);
@@ -27,7 +27,8 @@ const LEVEL: Channel = Channel::unordered(3);
 
 /// Both ends have the same.
 fn session() -> SessionConfig {
-    SessionConfig::new(0x7368_6f6f_7400_0001, [INPUTS.into(), SNAPSHOTS.into(), CHAT.into(), LEVEL.into()])
+    let level = ChannelConfig { kcp: kcp::Config::bulk(), ..LEVEL.config() };
+    SessionConfig::new(0x7368_6f6f_7400_0001, [INPUTS.into(), SNAPSHOTS.into(), CHAT.into(), level])
 }
 
 /// 32 random bytes, in a game from a connect token.
