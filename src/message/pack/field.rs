@@ -146,7 +146,10 @@ impl<const MIN: u32, const MAX: u32, const RESOLUTION: u32> Field<By<Float<MIN, 
         let (min, max, resolution) =
             (Self::from_bits(MIN), Self::from_bits(MAX), Self::from_bits(RESOLUTION));
         assert!(min < max && min.is_finite() && max.is_finite(), "`#[float]`: the range has no width");
-        assert!(resolution > 0.0, "`#[float]`: the resolution is not above 0");
+        assert!(
+            resolution > 0.0 && resolution.is_finite(),
+            "`#[float]`: the resolution is not above 0, or not finite"
+        );
         let steps = (max as f64 - min as f64) / resolution as f64;
         assert!(steps <= u32::MAX as f64, "`#[float]`: the resolution takes more than 32 bits");
         shape("float", &[MIN as u64, MAX as u64, RESOLUTION as u64])

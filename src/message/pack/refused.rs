@@ -24,6 +24,11 @@
 //! #[derive(Message)]
 //! struct A { #[float(0.0..=1.0, 0.0)] c: f32 }
 //! ```
+//! ```compile_fail,E0080
+//! use whitewater::Message;
+//! #[derive(Message)]
+//! struct A { #[float(0.0..=1.0, f32::INFINITY)] c: f32 }
+//! ```
 //! Bounds for other types:
 //! ```compile_fail,E0277
 //! use whitewater::Message;
