@@ -11,8 +11,9 @@ use common::sessions::{
 };
 use std::time::Duration;
 use whitewater::channel::{ChannelError, SendError};
+use whitewater::inside::session::wire::Deny;
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientState, Suite, Undelivered};
+use whitewater::session::{Client, ClientState, DenyReason, Suite, Undelivered};
 use whitewater::{Channel, ClientConfig, CloseReason, Event, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -139,6 +140,25 @@ fn a_client_given_two_addresses_tries_both() {
     let Some(Event::Closed { reason: CloseReason::ConnectTimeout, .. }) = session.poll_event() else {
         panic!()
     };
+}
+
+#[test]
+fn a_denial_at_one_address_is_the_reason_if_nobody_answers_at_the_other() {
+    let mut session = Client::new(&client_config(SUITE), random(1, 1)).unwrap();
+    session.connect(Time::ZERO, &[server_address(), client_address(77, 7)]).unwrap();
+    let mut hello = Vec::new();
+    session.emit_to(Time::ZERO, &mut hello);
+    let (mut deny, cid) = (Vec::new(), u64::from_le_bytes(hello[12..20].try_into().unwrap()));
+    Deny { lowest: 1, highest: 1, reason: DenyReason::Busy, cid, retry_after_ms: 5000 }
+        .encode(&mut deny)
+        .unwrap();
+    session.handle_datagram(Time::ZERO, server_address().into(), &mut deny);
+    session.handle_timeout(Time::from_millis(2_000));
+    let mut buf = Vec::new();
+    assert_eq!(session.emit_to(Time::from_millis(2_000), &mut buf), Some(client_address(77, 7)));
+    session.handle_timeout(Time::from_millis(12_000));
+    let Some(Event::Closed { reason, .. }) = session.poll_event() else { panic!() };
+    assert_eq!(reason, CloseReason::Denied(DenyReason::Busy));
 }
 
 #[test]

@@ -182,6 +182,8 @@ fn answering_too_late_or_twice_or_with_too_much_data_is_an_error() {
     let too_long = Err(DecisionError::TooLong { len: 257, max: 256 });
     assert_eq!(world.server.admit(now, id, &[0; 257]), too_long);
     assert_eq!(world.server.reject(now, id, 1, &[0; 257]), too_long);
+    let code = whitewater::session::code::RESERVED;
+    assert_eq!(world.server.reject(now, id, code, b""), Err(DecisionError::Reserved { code }));
     assert!(world.server.request(id).is_some(), "it can still be answered");
     world.server.admit(now, id, &[0; 256]).unwrap();
     assert_eq!(world.server.admit(now, id, b""), Err(DecisionError::NoRequest));

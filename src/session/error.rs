@@ -16,6 +16,8 @@ errors! {
         /// There is no such request: it was answered, waited too long, or others needed its room.
         "there is no request of a client with this id any more" NoRequest,
         "{len} bytes for the client, more than the maximum of {max}" TooLong { len: usize, max: usize },
+        /// The code is one of the library's own: use one below [`RESERVED`](super::code::RESERVED).
+        "the code {code:#06x} is not below 0xff00, where the library's own codes begin" Reserved { code: u16 },
     }
 
     /// Why a session was not closed with a text. Nothing has changed.

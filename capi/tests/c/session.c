@@ -151,6 +151,7 @@ static void turn_away(void) {
   event = until(server, client, 1, WW_EVENT_REQUESTED);
   CHECK(ww_server_admit(server, event.session + 1, NULL, 0) == WW_CLOSED);
   CHECK(ww_server_reject(server, event.session, 9, text, sizeof text) == WW_TOO_LONG); /* and it still asks */
+  CHECK(ww_server_reject(server, event.session, 0xff00, sorry, 5) == WW_MISUSE);
   CHECK(ww_server_reject(server, event.session, 9, sorry, 5) == 0);
   event = until(server, client, 0, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_REJECTED && event.code == 9);

@@ -30,7 +30,9 @@ pub(super) struct Attempt {
     next_send: Time,
     /// Datagrams sent since the cookie arrived.
     sends: u32,
-    pub(super) denied: Option<DenyReason>,
+    denied: Option<DenyReason>,
+    /// The same from an earlier address.
+    denied_before: Option<DenyReason>,
 }
 
 impl Attempt {
@@ -65,11 +67,18 @@ impl Attempt {
             next_send: now,
             sends: 0,
             denied: None,
+            denied_before: None,
         })
     }
 
     pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
-        Self::new(now, config, self.others.clone(), rng).ok()
+        let next = Self::new(now, config, self.others.clone(), rng).ok()?;
+        Some(Self { denied_before: self.denied(), ..next })
+    }
+
+    /// Why the server refuses, as far as we were told at any address.
+    pub(super) fn denied(&self) -> Option<DenyReason> {
+        self.denied.or(self.denied_before)
     }
 
     /// Takes a cookie. Returns whether it is for this attempt. An old or duplicated one does no harm: the next HELLO

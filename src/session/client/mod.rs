@@ -49,7 +49,6 @@ enum State {
     Failed,
 }
 
-#[derive(Debug)]
 struct Connected {
     connection: Connection,
     /// The number by which the peer calls us, and we call the peer.
@@ -57,6 +56,8 @@ struct Connected {
     server_sid: u32,
     reset_token: [u8; 16],
 }
+
+printed_without_secrets! { Connected { connection, client_sid, server_sid } }
 
 /// The progress of a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -323,7 +324,8 @@ impl Machine for Client {
                 match attempt.next(now, &self.config, &mut *self.random.0) {
                     Some(next) => **attempt = next,
                     None => {
-                        let reason = attempt.denied.map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
+                        let reason =
+                            attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
                         self.fail(reason);
                     }
                 }

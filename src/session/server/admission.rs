@@ -31,7 +31,7 @@ impl Server {
             self.count(now, from, refused);
             return match refused.refusal {
                 Refusal::Suite => self.deny(now, from, cid, DenyReason::Suite),
-                _ if self.config.deny_protocol || is_near(from.ip()) => {
+                _ if self.config.deny_protocol || from.ip().to_canonical().is_loopback() => {
                     self.deny(now, from, cid, DenyReason::Protocol);
                 }
                 _ => {}
@@ -227,15 +227,6 @@ impl Server {
 
     pub(super) fn hash(&self, msg1: &[u8]) -> u128 {
         SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
-    }
-}
-
-/// Whether an address is on this host or in a private network, which nobody scans from the internet. Such clients are
-/// told about a wrong protocol id, to help in development.
-const fn is_near(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
     }
 }
 

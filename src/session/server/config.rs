@@ -64,7 +64,8 @@ settings! {
         /// Most replies per second that refuse a client, and as many that end an unknown session: 1 to 1,000,000.
         pub refusals_per_second: u32 = 100, 1..=A_SECOND_MAX;
         /// Whether to tell every client of another protocol id so. Off by default, because it tells strangers that
-        /// there is a server. Clients on this host and in private networks are always told, to help in development.
+        /// there is a server. Clients on this host are always told, to help in development; a
+        /// proxy on this host makes all of its clients look like that.
         pub deny_protocol: bool = false;
         /// Whether to ask the application about each client that may join; see
         /// [`Event::Requested`](crate::Event::Requested). Off by default.

@@ -44,7 +44,6 @@ use std::sync::Arc;
 /// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain
 /// [`poll_transmit`](Machine::poll_transmit) and [`poll_event`](Self::poll_event), then call
 /// [`poll_timeout`](Machine::poll_timeout).
-#[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
     /// The part of `config` that all sessions share.
@@ -66,6 +65,8 @@ pub struct Server {
     now: Time,
     scratch: Vec<u8>,
 }
+
+printed_without_secrets! { Server { config, seats, stats, now } }
 
 impl Server {
     /// A server without sessions. `rng` must be unpredictable and never repeat: keys and session numbers come from it.

@@ -7,7 +7,7 @@ use super::stats::Refusal;
 use super::{Server, SessionId, Suite};
 use crate::session::connection::{Connection, Parts};
 use crate::session::error::DecisionError;
-use crate::session::event::Event;
+use crate::session::event::{Event, code};
 use crate::session::exchange::Responder;
 use crate::session::hash_key;
 use crate::session::seal::{Keys, Seal};
@@ -82,9 +82,13 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// There is no such request any more, or `user` is too long. Nothing has changed then.
+    /// There is no such request any more, `user` is too long, or `code` is not below [`code::RESERVED`]. Nothing has
+    /// changed then.
     pub fn reject(&mut self, now: Time, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
         let now = self.tick(now);
+        if code >= code::RESERVED {
+            return Err(DecisionError::Reserved { code });
+        }
         let responder = self.read_request(now, id, user)?;
         let Some(Seat::Asked(guest)) = self.seats.free(now, id.0) else {
             return Err(DecisionError::NoRequest);
