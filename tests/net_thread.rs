@@ -299,6 +299,33 @@ fn what_a_program_never_reads_holds_up_no_other_channel_and_no_other_session() {
 }
 
 #[test]
+fn a_program_that_takes_one_event_a_poll_hears_everything_however_little_may_wait() {
+    let tiny = ThreadConfig { incoming: 1, ..ThreadConfig::default() };
+    let session = SessionConfig::default();
+    let mut server = server(&session, &tiny);
+    let clients = [(); 4].map(|()| {
+        let mut client = client(&server, &session, &tiny);
+        assert_eq!(client_event(&mut client), Event::Connected);
+        (0..50u32).for_each(|number| client.send(CHAT, &number.to_le_bytes()).unwrap());
+        client.close(3);
+        client
+    });
+    let (mut counts, mut ended, start) = (BTreeMap::<_, u32>::new(), 0, Instant::now());
+    while ended < clients.len() {
+        assert!(start.elapsed() < PATIENCE, "{counts:?}, {ended} ended");
+        assert!(server.poll(Some(PATIENCE)), "{counts:?}, {ended} ended");
+        let Some((id, event)) = server.poll_event() else { continue };
+        ended += usize::from(closed(&event).is_some());
+        let next = counts.entry(id).or_default();
+        while let Some(message) = server.recv(id, CHAT) {
+            assert_eq!(message, next.to_le_bytes()[..]);
+            *next += 1;
+        }
+    }
+    assert!(counts.len() == 4 && counts.values().all(|count| *count == 50), "{counts:?}");
+}
+
+#[test]
 fn channels_that_always_have_more_to_send_leave_every_other_its_room() {
     const PACKED: Channel = on(3);
     let channels = [ordered([default_kcp(); 3]), vec![in_packets(PACKED)]].concat();

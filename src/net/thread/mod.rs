@@ -21,7 +21,9 @@ pub struct ThreadConfig {
     /// of another; the rest is first come, first served. If nothing waits, one message is always accepted.
     pub outgoing: usize,
     /// Bytes that may wait for the program to take them, over all sessions. Beyond that, the thread stops
-    /// reading from the sessions, so their receive windows close and unreliable datagrams are dropped.
+    /// reading from the sessions, so their receive windows close and unreliable datagrams are dropped. One session of
+    /// a server may have an eighth of it. A 32nd of that eighth is the session's own, whatever the others have; and on each
+    /// channel of which the program has taken everything, one message may wait within that eighth.
     pub incoming: usize,
 }
 

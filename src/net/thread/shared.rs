@@ -135,11 +135,19 @@ impl Counts {
         if way == DATAGRAMS { datagrams } else { messages }
     }
 
-    /// Whether more of a channel may be delivered: one message may where the program has taken all, whatever it leaves elsewhere. If not, the
-    /// thread is woken when some is taken.
-    pub(super) fn has_room(&self, shared: &Shared, way: u8) -> bool {
-        let is_empty = || self.unread.used(way) == 0;
-        or_again(&self.is_full, || is_empty() || (shared.has_room() && self.unread.room(way) > 0))
+    /// Whether a message that counts for `cost` may be delivered on a channel. If not, the thread is woken when there is room.
+    ///
+    /// Beyond what all sessions may have together, a session may have a little, and one message on each channel of which the program has
+    /// taken everything, if the message is short or the session has not used up its part. So what the program leaves unread holds up
+    /// nothing else, and each session is bounded.
+    pub(super) fn has_room(&self, shared: &Shared, way: u8, cost: usize) -> bool {
+        let Self { is_full, unread, .. } = self;
+        or_again(is_full, || {
+            let (all, is_first) = (unread.all() + cost, unread.used(way) == 0);
+            all <= unread.limit / LITTLE
+                || (is_first && (all <= unread.limit || cost <= unread.own()))
+                || (shared.has_room() && (is_first || unread.room(way) > 0))
+        })
     }
 
     /// A message was delivered that counts for so much.
@@ -199,7 +207,16 @@ impl Budgets {
     }
 
     fn is_half_empty(&self) -> bool {
-        self.used.iter().map(|used| used.load(SeqCst)).sum::<usize>() <= self.limit / 2
+        self.all() <= self.limit / 2
+    }
+
+    fn all(&self) -> usize {
+        self.used.iter().map(|used| used.load(SeqCst)).sum()
+    }
+
+    /// What each way has for itself.
+    fn own(&self) -> usize {
+        self.limit / 4 / self.used.len()
     }
 
     /// Adds so much in any case.
@@ -217,7 +234,7 @@ impl Budgets {
 
     /// What may be added to a way: a quarter of the limit is shared out among them, and of the rest it has what the others have left.
     fn room(&self, way: u8) -> usize {
-        let own = self.limit / 4 / self.used.len();
+        let own = self.own();
         let rest = self.limit - own * self.used.len();
         let Some(way) = self.of(way) else { return 0 };
         let others = self.used.iter().filter(|other| !std::ptr::eq(*other, way));
@@ -228,10 +245,13 @@ impl Budgets {
 
 /// One session may have this part of what may wait for the program.
 const PART: usize = 8;
+/// A session may have this part of that even if the others have used up everything.
+const LITTLE: usize = 32;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use whitewater_udp::{Mode, Port};
 
     /// Three channels and datagrams: 100 bytes of 1600 for each, and 1200 for all.
     fn budgets() -> Budgets {
@@ -242,6 +262,56 @@ mod tests {
 
     fn fill(budgets: &Budgets, way: u8) -> usize {
         (0..).take_while(|_| budgets.add(way, 10)).count() * 10
+    }
+
+    /// What a thread shares for sessions that may have 800 bytes each, and a session of one channel.
+    fn unread() -> (Shared, impl Fn() -> Counts) {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut port = Port::<std::net::UdpSocket>::new(socket, Mode::Whole, 1).unwrap();
+        let config = ThreadConfig { incoming: 6400, ..ThreadConfig::default() };
+        (Shared::new(port.bell().unwrap(), config), move || Counts::new(b"", 1, false, &config))
+    }
+
+    fn deliver(shared: &Shared, counts: &Counts, way: u8, cost: usize) -> bool {
+        let has_room = counts.has_room(shared, way, cost);
+        if has_room {
+            counts.delivered(shared, way, cost);
+        }
+        has_room
+    }
+
+    #[test]
+    fn sessions_that_nobody_reads_leave_every_other_a_little_and_are_bounded() {
+        let (shared, session) = unread();
+        let mut hostile = Vec::new();
+        for _ in 0..100 {
+            let counts = session();
+            while deliver(&shared, &counts, 0, 10) || deliver(&shared, &counts, DATAGRAMS, 10) {}
+            assert!(counts.unread.all() <= 800 + 10, "{counts:?}");
+            hostile.push(counts);
+        }
+        let honest = session();
+        for _ in 0..10 {
+            assert_eq!((0..).take_while(|_| deliver(&shared, &honest, 0, 10)).count(), 2, "25 bytes of 800");
+            honest.taken(&shared, 0, 20);
+        }
+    }
+
+    #[test]
+    fn one_message_may_wait_on_each_channel_up_to_the_part_of_the_session() {
+        let (shared, session) = unread();
+        let greedy: Vec<_> = (0..10).map(|_| session()).collect();
+        for counts in &greedy {
+            while deliver(&shared, counts, 0, 100) {}
+        }
+        let honest = session();
+        assert!(!deliver(&shared, &honest, 0, 801), "longer than its part, while the others have everything");
+        assert!(deliver(&shared, &honest, 0, 700));
+        assert!(!deliver(&shared, &honest, DATAGRAMS, 101));
+        assert!(deliver(&shared, &honest, DATAGRAMS, 100), "a short one always may");
+        honest.taken(&shared, 0, 700);
+        greedy.iter().for_each(|counts| counts.taken(&shared, 0, counts.unread.used(0)));
+        assert!(deliver(&shared, &honest, 0, 5000), "and a long one when the others have left room");
     }
 
     #[test]

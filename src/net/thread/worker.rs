@@ -82,13 +82,13 @@ impl Tell {
 /// What there is no room for.
 struct Held {
     counts: Arc<Counts>,
-    /// Channels that have something, and the datagrams, which may.
-    ways: Vec<u8>,
+    /// Channels that have something, and the datagrams, which may: each with what the next counts for.
+    ways: Vec<(u8, usize)>,
 }
 
 impl Held {
     fn has_room(&self, shared: &Shared) -> bool {
-        self.ways.iter().any(|way| self.counts.has_room(shared, *way))
+        self.ways.iter().any(|(way, cost)| self.counts.has_room(shared, *way, *cost))
     }
 }
 
@@ -350,8 +350,10 @@ impl<E: End> Worker<E> {
             let (mut is_any, mut held) = (false, Vec::new());
             for way in (0..).take(channels).chain([DATAGRAMS]) {
                 let is_datagram = way == DATAGRAMS;
-                if !counts.has_room(&out.shared, way) {
-                    held.extend(Some(way).filter(|_| is_datagram || connection.next_len(way).is_some()));
+                let len = if is_datagram { Some(0) } else { connection.next_len(way) };
+                let cost = size_of::<Parcel>() + len.unwrap_or(0);
+                if !counts.has_room(&out.shared, way, cost) {
+                    held.extend(len.map(|_| (way, cost)));
                     continue;
                 }
                 let message =
