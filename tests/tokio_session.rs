@@ -18,10 +18,11 @@ use tokio_util::bytes::Bytes;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use whitewater::channel::SendError;
 use whitewater::kcp::Config;
+use whitewater::message::{BitReader, BitWriter, BitsError};
 use whitewater::net::Error;
-use whitewater::session::Suite;
-use whitewater::tokio::{Client, Server, Session};
-use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, ServerConfig, SessionConfig};
+use whitewater::session::{DenyReason, Suite, code};
+use whitewater::tokio::{Client, Request, Server, Session};
+use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, Message, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -461,6 +462,15 @@ async fn a_server_shuts_down_once_everything_has_arrived_and_frees_its_port() {
     timeout(PATIENCE, again).await.unwrap();
 }
 
+fn client_config(user: &[u8]) -> ClientConfig {
+    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    ClientConfig { suite: SUITE, psk, user: user.to_vec(), ..ClientConfig::insecure(config()) }
+}
+
+async fn request(server: &Server) -> Request {
+    timeout(PATIENCE, server.next_request()).await.unwrap().unwrap()
+}
+
 #[tokio::test]
 async fn what_a_client_says_of_itself_and_why_it_was_kicked_is_known_at_the_other_end() {
     let server = server();
@@ -479,42 +489,116 @@ async fn what_a_client_says_of_itself_and_why_it_was_kicked_is_known_at_the_othe
 #[tokio::test]
 async fn requests_are_admitted_rejected_and_rejected_when_dropped() {
     let server = Server::bind(ANY, &ServerConfig { ask: true, ..server_config() }).unwrap();
-    let psk = (SUITE != Suite::Checked).then_some(PSK);
-    let config = |user: &[u8]| ClientConfig {
-        suite: SUITE,
-        psk,
-        user: user.to_vec(),
-        ..ClientConfig::insecure(config())
-    };
     let address = server.local_addr();
-    for (answer, reason) in [
-        (b"come", None),
-        (b"stay", Some(CloseReason::Rejected(7))),
-        (b"drop", Some(CloseReason::Rejected(0))),
-    ] {
+    let rejected = |code, user: &[u8]| Some(Error::Rejected { code, user: user.to_vec() });
+    for (answer, refused) in [(b"come", None), (b"stay", rejected(7, b"full")), (b"drop", rejected(0, b""))] {
         let client = async {
-            let config = config(answer);
+            let config = client_config(answer);
             timeout(PATIENCE, Client::connect(address, &config)).await.unwrap()
         };
         let decide = async {
-            let request = timeout(PATIENCE, server.next_request()).await.unwrap().unwrap();
+            let mut request = request(&server).await;
             assert_eq!(request.peer_addr().ip(), address.ip());
             match request.user() {
-                b"come" => request.admit(b"").unwrap(),
+                b"come" => {
+                    let too_long = timeout(PATIENCE, request.admit(&[0; 257])).await.unwrap().unwrap_err();
+                    assert_eq!(too_long.kind(), ErrorKind::InvalidInput, "and it still asks");
+                    return Some(timeout(PATIENCE, request.admit(b"")).await.unwrap().unwrap());
+                }
                 b"stay" => request.reject(7, b"full").unwrap(),
                 _ => drop(request),
             }
+            None
         };
-        let (client, ()) = tokio::join!(client, decide);
-        match reason {
-            None => drop(timeout(PATIENCE, server.accept()).await.unwrap().unwrap()),
-            Some(reason) => {
+        let (client, session) = tokio::join!(client, decide);
+        match refused {
+            None => {
+                client.unwrap().send(MESSAGES, b"inside").await.unwrap();
+                assert_eq!(session.unwrap().recv(MESSAGES).await.unwrap(), "inside");
+            }
+            Some(refused) => {
                 let error = client.map(drop).unwrap_err();
-                assert_eq!(Error::of(&error), Some(&Error::Closed { reason }));
+                assert_eq!(Error::of(&error), Some(&refused));
                 assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_request_outlives_its_server_and_later_ones_are_rejected() {
+    let server = Server::bind(ANY, &ServerConfig { ask: true, ..server_config() }).unwrap();
+    let (address, config) = (server.local_addr(), client_config(b""));
+    let decide = async {
+        let mut request = request(&server).await;
+        drop(server);
+        tokio::time::sleep(Duration::from_millis(50)).await; // its task has had time to end
+        timeout(PATIENCE, request.admit(b"")).await.unwrap().unwrap()
+    };
+    let (client, session) = tokio::join!(Client::connect(address, &config), decide);
+    client.unwrap().send(MESSAGES, b"inside").await.unwrap();
+    assert_eq!(timeout(PATIENCE, session.recv(MESSAGES)).await.unwrap().unwrap(), "inside");
+    // The session keeps the task, and nobody takes requests any more.
+    let error =
+        timeout(Duration::from_secs(8), Client::connect(address, &config)).await.unwrap().unwrap_err();
+    assert_eq!(Error::of(&error), Some(&Error::Rejected { code: 0, user: Vec::new() }));
+}
+
+#[tokio::test]
+async fn a_certain_refusal_ends_connecting_and_another_address_is_not_asked() {
+    let other = SessionConfig { channels: vec![MESSAGES.into()], ..SessionConfig::default() };
+    let here = Server::bind(ANY, &ServerConfig { session: other, ..server_config() }).unwrap();
+    let Ok(socket) = UdpSocket::bind("[::1]:0") else { return };
+    let there = Server::from_socket(socket, &server_config()).unwrap();
+    let addresses = [here.local_addr(), there.local_addr()];
+    let config = client_config(b"");
+    let error = timeout(PATIENCE, Client::connect(&addresses[..], &config)).await.unwrap().unwrap_err();
+    let Some(Error::Closed { reason: CloseReason::Denied(DenyReason::Shape(_)) }) = Error::of(&error) else {
+        panic!("{error:?}")
+    };
+    assert_eq!(there.stats().challenges, 0);
+}
+
+/// What the reader takes for a digit.
+#[derive(Debug)]
+struct Digit<const MAX: u8>(u8);
+
+impl<const MAX: u8> Message for Digit<MAX> {
+    const SHAPE: u64 = 1;
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        to.int(self.0, 0..=255)
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        from.int(0..=MAX).map(Self)
+    }
+}
+
+#[tokio::test]
+async fn a_message_of_another_type_ends_the_session_at_once() {
+    const SENT: Channel<Digit<255>> = Channel::ordered(0);
+    const TAKEN: Channel<Digit<9>> = Channel::ordered(0);
+    let quiet = SessionConfig {
+        timeout: Duration::from_secs(120),
+        keepalive: Duration::from_secs(10),
+        path_mtu: None,
+        channels: vec![TAKEN.into()],
+        ..SessionConfig::default()
+    };
+    let server = Server::bind(ANY, &ServerConfig { session: quiet.clone(), ..server_config() }).unwrap();
+    let (client, session) = tokio::join!(
+        connect_with(server.local_addr(), SessionConfig { channels: vec![SENT.into()], ..quiet }),
+        accept(&server)
+    );
+    client.send(SENT, &Digit(200)).await.unwrap();
+    client.connection(|connection| assert!(connection.is_connected()));
+    // Nothing else wakes the task of the server by then.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let error = timeout(Duration::from_secs(5), session.recv(TAKEN)).await.unwrap().unwrap_err();
+    assert_eq!(Error::of(&error), Some(&Error::Closed { reason: CloseReason::Protocol }));
+    let (reason, _) = timeout(Duration::from_secs(5), client.closed()).await.unwrap().unwrap();
+    assert_eq!(reason, CloseReason::Peer(code::PROTOCOL));
 }
 
 #[tokio::test]

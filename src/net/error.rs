@@ -33,6 +33,9 @@ pub enum Error {
     /// server refused us, `NotConnected` if it was closed here, otherwise `ConnectionReset`.
     #[error("the session has ended: {reason}")]
     Closed { reason: CloseReason },
+    /// The server's application rejected this client, with this code and these bytes for its application. Kind `ConnectionRefused`.
+    #[error("the server rejects us, with code {code}")]
+    Rejected { code: u16, user: Vec<u8> },
     /// There is no address to connect to, or the client was used before. Kind `InvalidInput`.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -50,6 +53,7 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error {
             Error::DeadLink { .. } | Error::PeerSilent { .. } => io::ErrorKind::TimedOut,
+            Error::Rejected { .. } => io::ErrorKind::ConnectionRefused,
             Error::Closed { reason } => match reason {
                 CloseReason::ConnectTimeout
                 | CloseReason::Timeout

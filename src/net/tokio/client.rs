@@ -8,7 +8,7 @@ use super::driver::Driver;
 use super::session::Session;
 use super::shared::Handle;
 use super::waiting::For;
-use crate::session::{ClientConfig, ConnectError};
+use crate::session::{ClientConfig, CloseReason, ConnectError, DenyReason};
 use ::tokio::net::{ToSocketAddrs, lookup_host};
 use std::future::poll_fn;
 use std::io;
@@ -31,7 +31,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If nobody answers (`TimedOut`) or the server refuses (`ConnectionRefused`), both as [`Error::Closed`];
+    /// If nobody answers (`TimedOut`) or the server refuses (`ConnectionRefused`), as [`Error::Closed`] or
+    /// [`Error::Rejected`];
     /// if `addr` does not resolve, or to no address ([`Error::Connect`]); if `config` is wrong ([`Error::Config`]);
     /// if there is no socket; or if the system has no random bytes.
     pub async fn connect(addr: impl ToSocketAddrs, config: &ClientConfig) -> io::Result<Session> {
@@ -39,7 +40,7 @@ impl Client {
         let is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
         let (first, second): (Vec<_>, Vec<_>) =
             addresses.into_iter().partition(|address| address.is_ipv6() == is_v6);
-        let mut failed = Error::from(ConnectError::NoAddress).into();
+        let mut failed = io::Error::from(Error::from(ConnectError::NoAddress));
         for addresses in [first, second] {
             let Some(address) = addresses.first() else { continue };
             let attempt = match socket_for(*address) {
@@ -48,7 +49,9 @@ impl Client {
             };
             match attempt {
                 Ok(session) => return Ok(session),
-                Err(error) => failed = error,
+                Err(error) if is_final(&error) => return Err(error),
+                Err(error) if failed.kind() != io::ErrorKind::ConnectionRefused => failed = error,
+                Err(_) => {} // a refusal says more than silence elsewhere
             }
         }
         Err(failed)
@@ -79,4 +82,17 @@ impl Client {
         .await?;
         Ok(Session::new(handle))
     }
+}
+
+/// Whether no other address would help: this end is wrong, or the server certainly said no.
+fn is_final(error: &io::Error) -> bool {
+    matches!(
+        Error::of(error),
+        Some(
+            Error::Config(_)
+                | Error::Connect(_)
+                | Error::Rejected { .. }
+                | Error::Closed { reason: CloseReason::Denied(DenyReason::Shape(_)) }
+        )
+    )
 }

@@ -6,7 +6,7 @@ use crate::channel::{RecvError, SendError, cure};
 use crate::kcp;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::session::peers::{Peer, PeerCloseReason, PeerEvent, PeerId, Peers};
-use crate::session::{Client, ClientState, Connection, Event, Server, Undelivered};
+use crate::session::{Client, ClientState, CloseReason, Connection, Event, Server, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -51,6 +51,9 @@ pub(super) trait Member: Send {
     fn unacked(&mut self, channel: u8) -> usize;
 
     fn flush(&mut self);
+
+    /// Whether it takes what is sent.
+    fn is_up(&self) -> bool;
 }
 
 pub(super) enum Notice<T> {
@@ -136,6 +139,10 @@ impl Member for Peer {
     fn flush(&mut self) {
         self.flush();
     }
+
+    fn is_up(&self) -> bool {
+        true
+    }
 }
 
 /// Either end of sessions.
@@ -196,7 +203,13 @@ impl Core for Sessions {
         let notice = match event {
             Event::Closed { reason, undelivered } => {
                 let ended = self.server().and_then(Server::pop_ended).map(Box::new); // a client keeps its own
-                Notice::Closed(Closed { error: Error::Closed { reason }, undelivered, ended })
+                let error = match (&*self, reason) {
+                    (Self::Client(client), CloseReason::Rejected(code)) => {
+                        Error::Rejected { code, user: client.rejection().to_vec() }
+                    }
+                    _ => Error::Closed { reason },
+                };
+                Notice::Closed(Closed { error, undelivered, ended })
             }
             event => Notice::Event(event),
         };
@@ -248,6 +261,10 @@ impl Member for Connection {
     }
 
     fn flush(&mut self) {}
+
+    fn is_up(&self) -> bool {
+        self.is_connected()
+    }
 }
 
 /// How long data for a peer may take to arrive once nobody uses the peer any more.

@@ -1,18 +1,23 @@
 //! A client that asks to join.
 
 use super::core::Sessions;
-use super::shared::Shared;
+use super::session::Session;
+use super::shared::{Handle, Shared, State};
+use super::waiting::For;
 use crate::session::{DecisionError, Pass, Server, SessionId, Suite};
+use crate::time::Time;
+use std::future::poll_fn;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// A client that asks to join a [`Server`](super::Server) whose config has `ask`: admit or reject it within 10 s. Dropping it rejects the
-/// client with code 0.
+/// client with code 0. It can be answered even if the server was dropped.
 #[derive(Debug)]
 pub struct Request {
-    shared: Arc<Shared<Sessions>>,
+    handle: Handle<Sessions>,
     id: SessionId,
-    is_answered: bool,
     address: SocketAddr,
     suite: Suite,
     user: Vec<u8>,
@@ -21,17 +26,15 @@ pub struct Request {
 
 impl Request {
     /// The request of that number, if it is still open.
-    pub(super) fn of(shared: &Arc<Shared<Sessions>>, server: &Server, id: SessionId) -> Option<Self> {
-        let request = server.request(id)?;
-        Some(Self {
-            shared: Arc::clone(shared),
-            id,
-            is_answered: false,
-            address: request.address,
-            suite: request.suite,
-            user: request.user.to_vec(),
-            pass: request.pass.cloned(),
-        })
+    pub(super) fn of(
+        shared: &Arc<Shared<Sessions>>,
+        state: &mut State<Sessions>,
+        id: SessionId,
+    ) -> Option<Self> {
+        let request = state.core.server()?.request(id)?;
+        let (address, suite) = (request.address, request.suite);
+        let (user, pass) = (request.user.to_vec(), request.pass.cloned());
+        Some(Self { handle: Handle::of(shared, state, Some(id)), id, address, suite, user, pass })
     }
 
     /// Where the client is. It has shown that it receives what is sent there.
@@ -58,34 +61,40 @@ impl Request {
         self.pass.as_ref()
     }
 
-    /// Admits the client and tells its application `user`. [`accept`](super::Server::accept) returns the session once the client has
-    /// confirmed it. See [`session::Server::admit`](crate::session::Server::admit), also for its errors.
-    pub fn admit(mut self, user: &[u8]) -> Result<(), DecisionError> {
+    /// Admits the client, tells its application `user`, and returns the session once the client has confirmed it.
+    /// That takes a round trip; do not wait for it in the loop that takes requests. If this is cancelled and the request
+    /// is dropped, the session closes.
+    ///
+    /// # Errors
+    ///
+    /// With a [`DecisionError`] inside, of the kind `InvalidInput`, nothing has changed: `user` is too long, or the request is
+    /// no longer open. Otherwise the client did not confirm within 10 s, or the socket has failed.
+    pub async fn admit(&mut self, user: &[u8]) -> io::Result<Session> {
         self.answer(|server, now, id| server.admit(now, id, user))
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let Handle { shared, id } = &self.handle;
+        poll_fn(|cx| {
+            shared.poll(|state| match state.waiting.get(id) {
+                Some(known) if known.is_up => Poll::Ready(Ok(())),
+                _ => state.wait(*id, For::Event, cx),
+            })
+        })
+        .await?;
+        Ok(Session::new(self.handle.clone()))
     }
 
     /// Rejects the client and tells it why. See [`session::Server::reject`](crate::session::Server::reject), also for its errors.
-    pub fn reject(mut self, code: u16, user: &[u8]) -> Result<(), DecisionError> {
+    pub fn reject(&mut self, code: u16, user: &[u8]) -> Result<(), DecisionError> {
         self.answer(|server, now, id| server.reject(now, id, code, user))
     }
 
     fn answer(
-        &mut self,
-        answer: impl FnOnce(&mut Server, crate::time::Time, SessionId) -> Result<(), DecisionError>,
+        &self,
+        answer: impl FnOnce(&mut Server, Time, SessionId) -> Result<(), DecisionError>,
     ) -> Result<(), DecisionError> {
-        let now = self.shared.clock.now();
-        let answered = self.shared.change(|state| {
+        let now = self.handle.shared.clock.now();
+        self.handle.shared.change(|state| {
             state.core.server().map_or(Err(DecisionError::NoRequest), |server| answer(server, now, self.id))
-        });
-        self.is_answered = answered.is_ok();
-        answered
-    }
-}
-
-impl Drop for Request {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            let _ = self.answer(|server, now, id| server.reject(now, id, 0, b"")); // or it has timed out
-        }
+        })
     }
 }

@@ -110,8 +110,8 @@ impl Server {
         .map(Session::new)
     }
 
-    /// The next client that asks to join, if the config has `ask`; [`accept`](Self::accept) then returns only sessions whose request was
-    /// admitted. If cancelled, it has taken none.
+    /// The next client that asks to join, if the config has `ask`. [`Request::admit`] then returns its session, and
+    /// [`accept`](Self::accept) returns none. If cancelled, it has taken none.
     ///
     /// # Errors
     ///
@@ -119,8 +119,7 @@ impl Server {
     pub async fn next_request(&self) -> io::Result<Request> {
         poll_fn(|cx| {
             for shard in &self.shards {
-                let take =
-                    |sessions: &mut Sessions, id: Id| Request::of(&shard.shared, sessions.server()?, id?);
+                let take = |state: &mut State<_>, id: Id| Request::of(&shard.shared, state, id?);
                 if let Poll::Ready(request) = shard.poll_request(cx, take) {
                     return Poll::Ready(request);
                 }

@@ -125,6 +125,7 @@ impl<C: Core> State<C> {
                     woken.append(&mut self.acceptors);
                 }
                 (Notice::Event(Event::Connected), Some(known)) => {
+                    known.is_up = true;
                     known.wake(woken, |what| what == For::Event)
                 }
                 (Notice::Event(Event::Readable), Some(known)) => known.wake(woken, |what| match what {
@@ -137,6 +138,7 @@ impl<C: Core> State<C> {
                         self.behind.push(id);
                     }
                 }
+                (Notice::Event(Event::Requested), None) if !self.is_accepting => core.release(now, id),
                 (Notice::Event(Event::Requested), None) => {
                     self.asking.push_back(id);
                     woken.append(&mut self.askers);
@@ -259,10 +261,22 @@ impl<C: Core> Handle<C> {
         what: For,
         recv: impl FnOnce(&mut C::Member) -> Result<T, RecvError>,
     ) -> Poll<io::Result<T>> {
-        self.shared.poll(|state| match state.source(self.id).map_or(Err(RecvError::Empty), recv) {
-            Ok(received) => Poll::Ready(Ok(received)),
-            Err(RecvError::Empty) => state.wait(self.id, what, cx),
-            Err(error) => Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error))),
+        self.shared.poll(|state| {
+            let mut has_ended = false;
+            let received = state.source(self.id).map_or(Err(RecvError::Empty), |member| {
+                let was_up = member.is_up();
+                let received = recv(member);
+                has_ended = was_up && !member.is_up();
+                received
+            });
+            if has_ended {
+                state.next = state.driver.take(); // the peer and those who wait are to be told
+            }
+            match received {
+                Ok(received) => Poll::Ready(Ok(received)),
+                Err(RecvError::Empty) => state.wait(self.id, what, cx),
+                Err(error) => Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, error))),
+            }
         })
     }
 }
@@ -310,10 +324,14 @@ impl<C: Core> Acceptor<C> {
     pub(super) fn poll_request<T>(
         &self,
         cx: &Context<'_>,
-        mut take: impl FnMut(&mut C, C::Id) -> Option<T>,
+        mut take: impl FnMut(&mut State<C>, C::Id) -> Option<T>,
     ) -> Poll<io::Result<T>> {
         let next = |state: &mut State<C>| {
-            std::iter::from_fn(|| state.asking.pop_front()).find_map(|id| take(&mut state.core, id))
+            let mut taken = None;
+            while let (None, Some(id)) = (&taken, state.asking.pop_front()) {
+                taken = take(state, id);
+            }
+            taken
         };
         self.poll(cx, |state| &mut state.askers, next)
     }

@@ -23,6 +23,8 @@ pub(super) struct Waiting<T> {
     /// Number of handles. Without any, the session is released.
     pub(super) handles: usize,
     pub(super) closed: Option<Closed<T>>,
+    /// It has been up since there is this. One that was accepted was up before.
+    pub(super) is_up: bool,
     /// Ordered by channel, and within a channel by how long each has waited.
     tasks: Vec<Task>,
     /// Tasks that were woken for room and have not run yet. They keep their turn.
@@ -54,6 +56,7 @@ impl<T> Waiting<T> {
         Self {
             handles: 0,
             closed: None,
+            is_up: false,
             tasks: Vec::new(),
             woken: Vec::new(),
             next: 0,
