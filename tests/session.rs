@@ -162,6 +162,15 @@ fn a_denial_at_one_address_is_the_reason_if_nobody_answers_at_the_other() {
 }
 
 #[test]
+fn printing_an_end_shows_no_keys_and_no_tokens() {
+    let world = connected(1, &path(0.0));
+    let printed = format!("{:?} {:?}", world.server, world.clients[0].session);
+    for secret in ["hash_key", "reset_token", "cookies"] {
+        assert!(!printed.contains(secret), "{secret}: {printed}");
+    }
+}
+
+#[test]
 fn an_idle_session_sends_little_and_stays_up() {
     let mut world = connected(1, &path(0.0));
     world.run(1000);
