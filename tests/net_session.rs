@@ -601,3 +601,21 @@ fn a_kicked_client_hears_why_at_once_though_much_is_still_sent_to_it() {
         world.told
     );
 }
+
+/// What a close has said is not unsaid by a drop.
+#[test]
+fn a_drop_keeps_the_code_and_the_text_of_a_close_that_waits() {
+    let mut world = World::new(SessionConfig::default());
+    let id = world.join();
+    world.server.send(id, CHAT, &[0; 100_000]).unwrap(); // a close waits for it
+    world.server.close_with(id, 42, "banned").unwrap();
+    let World { server, mut clients, .. } = world;
+    drop(server);
+    let start = Instant::now();
+    while !clients[0].poll_event().as_ref().is_some_and(|event| reason(event) == Some(CloseReason::Peer(42)))
+    {
+        assert!(start.elapsed() < PATIENCE, "it hears by silence only");
+        clients[0].poll(Some(PATIENCE)).unwrap();
+    }
+    assert_eq!(clients[0].close_text(), "banned");
+}

@@ -70,7 +70,7 @@ const OF_SERVERS: [&str; 26] = [
     "shutdown",
     "user",
 ];
-const OF_CLIENTS: [&str; 18] = [
+const OF_CLIENTS: [&str; 19] = [
     "close",
     "close_text",
     "close_with",
@@ -79,6 +79,7 @@ const OF_CLIENTS: [&str; 18] = [
     "from_socket",
     "is_connected",
     "is_delivered",
+    "kick",
     "local_addr",
     "peer_addr",
     "poll_event",

@@ -679,6 +679,13 @@ int32_t ww_client_close_with(struct ww_client *client,
                              const char *message);
 
 /*
+ Ends the session, or the attempt to connect, at once: what has not arrived is lost. Returns 0, or as `ww_client_close_with`.
+ */
+int32_t ww_client_kick(struct ww_client *client,
+                       uint16_t code,
+                       const char *message);
+
+/*
  Ends the session and pumps until that is done: until everything sent has arrived and the goodbye is said, for a limited time. Returns 0.
  */
 int32_t ww_client_shutdown(struct ww_client *client,

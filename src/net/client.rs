@@ -142,6 +142,11 @@ impl Client {
         self.machine.close_with(self.clock.now(), code, text)
     }
 
+    /// Ends the session, or the attempt to connect, at once; see [`session::Client::kick`], also for its errors.
+    pub fn kick(&mut self, code: u16, text: &str) -> Result<(), CloseTextError> {
+        self.machine.kick(self.clock.now(), code, text)
+    }
+
     /// Takes the token of another server, after [`Event::Redirected`], see [`session::Client::take_redirect`].
     pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
         self.machine.take_redirect()

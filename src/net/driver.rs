@@ -213,15 +213,20 @@ impl<M: Machine> Drop for Driver<M> {
     /// What was sent leaves, and the peers of sessions hear that it was the last. That is said as often as ever, but nobody waits in
     /// between.
     fn drop(&mut self) {
-        if !self.has_sessions {
+        if !self.has_sessions || std::thread::panicking() {
             return;
         }
         self.transmit();
         let now = self.clock.now();
         self.machine.abandon(now);
-        for later in GOODBYES {
-            self.machine.handle_timeout(now + later);
-            while !self.transmit() && !self.line.port.is_full() {}
+        for later in GOODBYES.map(|later| now + later) {
+            for _ in 0..TURNS_AT_END {
+                self.machine.handle_timeout(later);
+                while !self.transmit() && !self.line.port.is_full() {}
+                if self.machine.poll_timeout().is_none_or(|due| due > later) {
+                    break;
+                }
+            }
         }
     }
 }
@@ -293,6 +298,8 @@ pub(super) fn farewell(config: &SessionConfig) -> Duration {
 pub(super) const ONE_PEER: usize = 4;
 /// On a socket of many: theirs do not.
 pub(super) const MANY_PEERS: usize = 32;
+/// Times that a machine is asked for more of what is due at one time when its driver is dropped.
+const TURNS_AT_END: usize = 8;
 /// When a goodbye that nobody waits for is said.
 const GOODBYES: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(150), Duration::from_millis(350)];

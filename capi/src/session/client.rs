@@ -208,6 +208,16 @@ pub unsafe extern "C" fn ww_client_close_with(
     }
 }
 
+/// Ends the session, or the attempt to connect, at once: what has not arrived is lost. Returns 0, or as `ww_client_close_with`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_client_kick(client: *mut ww_client, code: u16, message: *const c_char) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let kick = |client: &mut ww_client, message| done(client.client.kick(code, message));
+        text(message).map_or_else(|error| error, |message| call(client, |client| kick(client, message)))
+    }
+}
+
 /// Ends the session and pumps until that is done: until everything sent has arrived and the goodbye is said, for a limited time. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_shutdown(client: *mut ww_client, code: u16) -> i32 {

@@ -71,8 +71,9 @@ impl Content {
                 ahead.position() - from.position()
             }
         };
+        // What may be lost is as long as a packet at most, whatever this end says of itself.
         let (len, max) = (bits.div_ceil(8) as u64, config.max_message.into());
-        if len > max {
+        if len > max && channel.kind.is_reliable() {
             return Err(BitsError::OutOfRange { offset: len, span: max });
         }
         let start = from.position();

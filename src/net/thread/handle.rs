@@ -32,6 +32,8 @@ pub(super) struct Handle<E: End> {
     sessions: BTreeMap<Id, Known>,
     /// With what each counts for until it is taken.
     events: VecDeque<(Id, Event, usize)>,
+    /// Whether a client's session was closed before the program heard that it is up.
+    is_given_up: bool,
     /// The session of a server whose end was told last, which is forgotten with the next event.
     ended: Option<SessionId>,
     pub(super) local_addr: SocketAddr,
@@ -80,7 +82,16 @@ impl<E: End> Handle<E> {
             threads.push(Thread { commands, shared, thread });
         }
         let (sessions, events) = (BTreeMap::new(), VecDeque::new());
-        Ok(Self { threads, parcels, config: session, sessions, events, ended: None, local_addr })
+        Ok(Self {
+            threads,
+            parcels,
+            config: session,
+            sessions,
+            events,
+            is_given_up: false,
+            ended: None,
+            local_addr,
+        })
     }
 
     /// Takes what the threads have told, and waits until there is something, at most for `timeout`. Whether there are events.
@@ -130,7 +141,8 @@ impl<E: End> Handle<E> {
 
     fn take(&mut self, Parcel { id, what, cost, counts, peer }: Parcel) {
         if let (Some(counts), Some(peer)) = (counts, peer) {
-            self.sessions.insert(id, Known { counts, is_open: true, inbox: Inbox::default(), peer });
+            self.sessions
+                .insert(id, Known { counts, is_open: !self.is_given_up, inbox: Inbox::default(), peer });
         }
         let known = self.sessions.get_mut(&id);
         match (what, known) {
@@ -265,6 +277,7 @@ impl<E: End> Handle<E> {
     /// Ends a session, or an attempt to connect, unless it was closed before.
     pub(super) fn close(&mut self, id: Id, code: u16, text: &str) {
         let was_open = self.sessions.get_mut(&id).is_none_or(|known| replace(&mut known.is_open, false));
+        self.is_given_up |= id.is_none();
         if was_open && let Some(thread) = self.of(id) {
             thread.command(Command::Close(id, code, text.into())); // or all of them are over
         }
@@ -272,6 +285,7 @@ impl<E: End> Handle<E> {
 
     pub(super) fn kick(&mut self, id: Id, code: u16, text: &str) {
         self.sessions.get_mut(&id).into_iter().for_each(|known| known.is_open = false);
+        self.is_given_up |= id.is_none();
         if let Some(thread) = self.of(id) {
             thread.command(Command::Kick(id, code, text.into())); // or all of them are over
         }

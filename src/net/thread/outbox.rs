@@ -86,6 +86,7 @@ impl Outbox {
 
     /// Drops everything that waits.
     pub(super) fn clear(&mut self) {
+        self.close = None;
         for (way, queue) in std::mem::take(&mut self.waiting) {
             queue.iter().for_each(|outgoing| self.counts.sent(way, outgoing.cost(), false));
         }

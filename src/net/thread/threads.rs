@@ -331,22 +331,25 @@ impl Server {
         clients.filter_map(send).collect()
     }
 
-    /// Lets a client in that [asks](Event::Requested), and tells it `user`: see [`session::Server::admit`].
-    pub fn admit(&mut self, id: SessionId, user: &[u8]) {
+    /// Lets a client in that [asks](Event::Requested), and tells it `user`: see [`session::Server::admit`]. Returns whether the thread
+    /// was told, as [`at`](Self::at).
+    pub fn admit(&mut self, id: SessionId, user: &[u8]) -> bool {
         let user = user.to_vec();
-        self.at(id, move |server| log(server.admit(id, &user)));
+        self.at(id, move |server| log(server.admit(id, &user)))
     }
 
-    /// Sends a client away that [asks](Event::Requested), and tells it why: see [`session::Server::reject`].
-    pub fn reject(&mut self, id: SessionId, code: u16, user: &[u8]) {
+    /// Sends a client away that [asks](Event::Requested), and tells it why: see [`session::Server::reject`]. Returns whether the
+    /// thread was told, as [`at`](Self::at).
+    pub fn reject(&mut self, id: SessionId, code: u16, user: &[u8]) -> bool {
         let user = user.to_vec();
-        self.at(id, move |server| log(server.reject(id, code, &user)));
+        self.at(id, move |server| log(server.reject(id, code, &user)))
     }
 
-    /// Sends the client of a session to another server: see [`session::Server::redirect`].
-    pub fn redirect(&mut self, id: SessionId, token: &[u8]) {
+    /// Sends the client of a session to another server: see [`session::Server::redirect`]. Returns whether the thread
+    /// was told, as [`at`](Self::at).
+    pub fn redirect(&mut self, id: SessionId, token: &[u8]) -> bool {
         let token = Zeroizing::new(token.to_vec());
-        self.at(id, move |server| log(server.redirect(id, &token)));
+        self.at(id, move |server| log(server.redirect(id, &token)))
     }
 
     /// Has the thread of a session do something with its server, between two pumps: keep it short. Returns whether it does: not if a

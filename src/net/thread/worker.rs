@@ -194,6 +194,7 @@ impl<E: End> Worker<E> {
             },
             Command::Kick(id, code, text) => {
                 self.outboxes.get_mut(&id).into_iter().for_each(Outbox::clear);
+                self.waiting.remove(&id); // nobody is told of the room
                 match self.end.machine.connection(id) {
                     Some(connection) => {
                         let _ = connection.kick(now, code, &text); // which was checked

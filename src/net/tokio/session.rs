@@ -180,6 +180,7 @@ impl Session {
 
     /// Ends the session at once, see [`Connection::kick`], also for its errors.
     pub fn kick(&self, code: u16, text: &str) -> Result<(), CloseTextError> {
+        check_text(text)?;
         let now = self.handle.shared.clock.now();
         self.connection(|connection| connection.kick(now, code, text)).unwrap_or(Ok(()))
     }

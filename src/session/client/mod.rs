@@ -158,6 +158,21 @@ impl Client {
         Ok(())
     }
 
+    /// Ends the session at once; see [`Connection::kick`]. An attempt to connect ends, too.
+    ///
+    /// # Errors
+    ///
+    /// The text is too long or has control characters. Nothing has changed then.
+    pub fn kick(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
+        check_text(text)?;
+        let now = self.tick(now);
+        if let Some(connection) = self.connection_mut() {
+            return connection.kick(now, code, text);
+        }
+        self.close(now, code);
+        Ok(())
+    }
+
     /// Takes the token for another server after [`Event::Redirected`]: the token that our server passed to
     /// [`Server::redirect`](super::Server::redirect). Decode it with `PublicToken::decode`, connect another client to
     /// its addresses, and close this one when that is up; until then nothing changes here. If another token arrives, it
@@ -364,8 +379,10 @@ impl Machine for Client {
 
     fn abandon(&mut self, now: Time) {
         let now = self.tick(now);
-        if let Some(connection) = self.connection_mut() {
-            let _ = connection.kick(now, 0, ""); // the text is empty, so it is not refused
+        match &mut self.state {
+            State::Connected(connected) => connected.connection.abandon(now),
+            State::Idle | State::Connecting(_) => self.fail(CloseReason::Local(0)),
+            State::Failed => {}
         }
     }
 }

@@ -162,6 +162,12 @@ impl Lanes {
         (since != Time::NEVER).then_some(since)
     }
 
+    /// What has found no room so far waits from now on.
+    pub(super) fn restart_starved(&mut self, now: Time) {
+        let starved = self.lanes.iter_mut().filter(|lane| lane.starved != Time::NEVER);
+        starved.for_each(|lane| lane.starved = now);
+    }
+
     /// Frees what has arrived of incomplete messages, and waits for no more of them. Returns whether there were any.
     pub(super) fn drop_joining(&mut self) -> bool {
         let mut any = false;

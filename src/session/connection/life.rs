@@ -119,6 +119,17 @@ impl Connection {
         Ok(())
     }
 
+    /// Nobody drives the session any longer: the peer is told at once, with the code and text of a close that is under way.
+    pub(in crate::session) fn abandon(&mut self, now: Time) {
+        match &self.life {
+            Life::Up => {
+                let _ = self.kick(now, 0, ""); // the text is empty, so it is not refused
+            }
+            Life::Draining { reason, .. } => self.fail(now, *reason),
+            Life::Closing(_) | Life::Closed { .. } => {}
+        }
+    }
+
     /// What the peer said when it closed the session, after [`CloseReason::Peer`]; empty if it said nothing. It has no control
     /// characters; believe it as much as you believe the peer.
     #[must_use]

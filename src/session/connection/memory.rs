@@ -91,9 +91,16 @@ impl Connection {
         self.budget.holds_reserve
     }
 
-    /// Lets the session use the reserve of its owner until a long message is complete.
-    pub(in crate::session) const fn take_reserve(&mut self) {
+    /// Lets the session use the reserve of its owner until a long message is complete. What has found no room so far
+    /// waits from now on.
+    pub(in crate::session) fn take_reserve(&mut self, now: Time) {
         self.budget.holds_reserve = true;
+        self.lanes.restart_starved(now);
+    }
+
+    /// The reserve is not needed any more.
+    pub(in crate::session) const fn return_reserve(&mut self) {
+        self.budget.holds_reserve = false;
     }
 
     /// The session has held the reserve, or waited for it, for too long. If it holds part of a long message, others may

@@ -86,9 +86,14 @@ impl PathMtu {
         len > usize::from(self.base)
     }
 
+    /// Whether longer datagrams are looked for.
+    pub(super) const fn looks(&self) -> bool {
+        self.most > self.base
+    }
+
     /// Whether a datagram with data has to be [noted](Self::on_sent): a longer one would be of use, or it is long itself.
     pub(super) fn heeds(&self, len: usize, has_more: bool) -> bool {
-        self.most > self.base && (has_more || len + NEARLY >= usize::from(self.current) || self.is_long(len))
+        has_more || len + NEARLY >= usize::from(self.current) || self.is_long(len)
     }
 
     pub(super) fn counts(&self) -> ProbeCounts {

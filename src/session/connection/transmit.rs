@@ -375,7 +375,7 @@ impl Connection {
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // A session of channels by KCP alone, which have acknowledgements of their own, remembers nothing.
-        if written.is_data {
+        if written.is_data && self.mtu.looks() {
             let has_more = self.lanes.next_frame().is_some();
             if self.mtu.heeds(len, has_more) {
                 self.mtu.on_sent(now, low(pn), len, has_more, self.patience());

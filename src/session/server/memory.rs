@@ -89,7 +89,13 @@ impl Memory {
         if !peer.connection.holds_reserve() {
             self.holder.take_if(|(holder, _)| *holder == id);
         }
-        if is_short { self.reserve_for(now, id, peer) } else { None }
+        if is_short {
+            return self.reserve_for(now, id, peer);
+        }
+        if self.holder.take_if(|(holder, _)| *holder == id).is_some() {
+            peer.connection.return_reserve(); // there is room for all again
+        }
+        None
     }
 
     /// If this session receives something that there is no memory for, it gets the reserve, unless another session holds
@@ -105,7 +111,8 @@ impl Memory {
             Some(_) => {}
             None => {
                 self.holder = Some((id, now));
-                peer.connection.take_reserve();
+                peer.connection.take_reserve(now);
+                return None;
             }
         }
         (now.since(starved) >= STARVED).then_some(id)

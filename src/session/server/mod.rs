@@ -295,9 +295,11 @@ impl Machine for Server {
 
     fn abandon(&mut self, now: Time) {
         let now = self.tick(now);
-        let ids: Vec<_> = self.ids().collect(); // including those that are closing already
+        let ids: Vec<_> = self.ids().collect(); // those that are closing as well
         for id in ids {
-            let _ = self.kick(now, id, 0, ""); // the text is empty, so it is not refused
+            if let Some(connection) = self.connection_mut(id) {
+                connection.abandon(now);
+            }
         }
     }
 }
