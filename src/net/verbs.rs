@@ -1,4 +1,4 @@
-//! Sending and receiving on a session: the same for servers and clients.
+//! Sending and receiving, the same for servers and clients.
 
 use super::{Client, Server};
 use crate::channel::{AnyChannel, Channel, RecvError, SendError};
@@ -6,7 +6,7 @@ use crate::message::pack::Payload;
 use crate::session::{ClientState, DatagramId, SessionId};
 use bytes::Bytes;
 
-/// The verbs of a driver. `$connection` returns a session, by its id where there are several.
+/// The shared methods of a driver. `$connection` returns a session, by its id where there are several.
 macro_rules! verbs {
     ($driver:ident, $connection:ident $(, $id:ident: $of:ty)?) => {
         impl $driver {
@@ -53,8 +53,8 @@ macro_rules! verbs {
                 self.connection($($id)?).map_or(&[], |connection| connection.user())
             }
 
-            /// The text with which the peer closed or kicked, for [`Event::Closed`](crate::Event::Closed); see
-            /// [`Connection::close_text`](crate::session::Connection::close_text). Empty if there is none.
+            /// The text that the peer gave when it closed or kicked, after [`Event::Closed`](crate::Event::Closed);
+            /// see [`Connection::close_text`](crate::session::Connection::close_text). Empty if there is none.
             #[must_use]
             pub fn close_text(&self $(, $id: $of)?) -> &str {
                 self.connection($($id)?).map_or("", |connection| connection.close_text())

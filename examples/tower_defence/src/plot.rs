@@ -1,4 +1,4 @@
-//! The picture of a game without a screen: panels over the same time.
+//! Plots a headless game: panels over one time axis.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -36,7 +36,8 @@ pub(crate) fn draw(path: &Path, samples: &Samples) -> Drawn {
     Ok(())
 }
 
-/// Cells between where a client took its runner to be and where it was: the largest of each tenth of a second.
+/// Plots the prediction error in cells, between a client's predicted runner and the real one: the largest of each
+/// tenth of a second.
 fn errors(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (at, error) in &samples.errors {
@@ -52,7 +53,7 @@ fn errors(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
     Ok(())
 }
 
-/// What a snapshot took, and what it would have taken in full: means of half a second.
+/// Plots the bytes of a snapshot, as sent and in full: means of half a second.
 fn bytes(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
     let mean = |of: &dyn Fn(&tower_defence::headless::Snapshot) -> usize| {
         let points = samples.snapshots.iter().map(|one| (one.at, number(of(one))));
@@ -65,7 +66,7 @@ fn bytes(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
     Ok(())
 }
 
-/// Of each second: half of the inputs had their effect by then, 99 of a hundred.
+/// Plots the time from an input to its effect: p50 and p99 of each second.
 fn effects(area: &Area<'_>, samples: &Samples, end: f64) -> Drawn {
     let seconds = samples.latencies.last().map_or(0, |last| last.at.as_secs());
     let of = |percent: usize| -> Vec<(f64, f64)> {
@@ -137,7 +138,7 @@ fn means(points: impl Iterator<Item = (Duration, f64)>) -> Vec<(f64, f64)> {
     means.into_iter().map(|(half, sum, count)| (place(half), sum / count)).collect()
 }
 
-/// The largest, or something to draw an empty panel by.
+/// The largest value, or a small one so that an empty panel can be drawn.
 fn most(points: &[(f64, f64)]) -> f64 {
     points.iter().map(|(_, value)| *value).fold(f64::MIN_POSITIVE, f64::max).max(0.1)
 }

@@ -22,33 +22,33 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Threads with a server or a client each, and one queue of what they report. Dropping it ends the sessions
-/// and the threads.
+/// One or more threads, each with a server or a client, and one queue of what they report. Dropping it ends the
+/// sessions and the threads.
 pub(super) struct Handle<E: End> {
     /// One per shard, at least one.
     pub(super) threads: Vec<Thread<E>>,
     parcels: Receiver<Parcel>,
     config: SessionConfig,
     sessions: BTreeMap<Id, Known>,
-    /// With what each counts for until it is taken.
+    /// Each with its cost, bytes, until it is taken.
     events: VecDeque<(Id, Event, usize)>,
-    /// Whether a client's session was closed before the program heard that it is up.
+    /// Whether the client was closed. If its session comes up later, it is not open.
     is_given_up: bool,
-    /// The session of a server whose end was told last, which is forgotten with the next event.
+    /// The server's session whose end was reported last. It is removed with the next event.
     ended: Option<SessionId>,
     pub(super) local_addr: SocketAddr,
 }
 
-/// A session as the program knows it, from when it is up.
+/// A session as the program sees it, once it is up.
 struct Known {
     counts: Arc<Counts>,
-    /// Whether it takes what is sent.
+    /// Whether it accepts messages.
     is_open: bool,
     inbox: Inbox,
     peer: SocketAddr,
 }
 
-/// A message that a session may send, as it was packed.
+/// A packed message that a session may send.
 #[derive(Clone, Copy)]
 pub(super) struct Packed<'a> {
     handle: AnyChannel,
@@ -94,7 +94,8 @@ impl<E: End> Handle<E> {
         })
     }
 
-    /// Takes what the threads have told, and waits until there is something, at most for `timeout`. Whether there are events.
+    /// Takes what the threads have reported. If there is no event, waits for one, for at most `timeout`. Returns
+    /// whether there are events.
     pub(super) fn poll(&mut self, timeout: Option<Duration>) -> bool {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
@@ -127,7 +128,7 @@ impl<E: End> Handle<E> {
             self.poll(Some(Duration::ZERO));
         }
         let (id, event, cost) = self.events.pop_front()?;
-        self.heard(id, cost); // at once: a program that waits for the next event must not wait for itself
+        self.heard(id, cost); // at once: else a program that waits for the next event would wait for itself
         if let (Some(id), Event::Closed { .. }) = (id, event) {
             self.ended = Some(id);
         }
@@ -151,7 +152,7 @@ impl<E: End> Handle<E> {
                     self.events.push_back((id, Event::Readable, 0));
                 }
             }
-            (What::Message(..), None) => {} // there is none before it is up
+            (What::Message(..), None) => {} // no message comes before the session is up
             (What::Event(mut event), mut known) => {
                 if let (Some(known), Some(peer)) = (&mut known, peer) {
                     known.peer = peer;
@@ -167,7 +168,7 @@ impl<E: End> Handle<E> {
         }
     }
 
-    /// The program has taken an event that counted for so much.
+    /// Notes that the program has taken an event of this cost.
     fn heard(&self, id: Id, cost: usize) {
         if let Some(thread) = self.of(id) {
             thread.shared.heard(cost);
@@ -274,12 +275,12 @@ impl<E: End> Handle<E> {
         if there == handle { Ok(()) } else { Err(ChannelError::wrong(handle, there)) }
     }
 
-    /// Ends a session, or an attempt to connect, unless it was closed before.
+    /// Closes a session or an attempt to connect, unless it was closed before.
     pub(super) fn close(&mut self, id: Id, code: u16, text: &str) {
         let was_open = self.sessions.get_mut(&id).is_none_or(|known| replace(&mut known.is_open, false));
         self.is_given_up |= id.is_none();
         if was_open && let Some(thread) = self.of(id) {
-            thread.command(Command::Close(id, code, text.into())); // or all of them are over
+            thread.command(Command::Close(id, code, text.into())); // fails only if all sessions are over
         }
     }
 
@@ -287,7 +288,7 @@ impl<E: End> Handle<E> {
         self.sessions.get_mut(&id).into_iter().for_each(|known| known.is_open = false);
         self.is_given_up |= id.is_none();
         if let Some(thread) = self.of(id) {
-            thread.command(Command::Kick(id, code, text.into())); // or all of them are over
+            thread.command(Command::Kick(id, code, text.into())); // fails only if all sessions are over
         }
     }
 
@@ -307,17 +308,17 @@ impl<E: End> Handle<E> {
         self.sessions.get(&id).and_then(|known| known.counts.close_text.get()).map_or("", |text| text)
     }
 
-    /// The sessions that take what is sent.
+    /// The sessions that are up.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
         self.sessions.iter().filter(|(_, known)| known.is_open).map(|(id, _)| *id)
     }
 
-    /// Has the thread of a session do something; returns whether it does it.
+    /// Runs a closure on the thread of a session. Returns whether the thread was told.
     pub(super) fn run_at(&self, id: Id, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> bool {
         self.of(id).is_some_and(|thread| Self::run_on(thread, run))
     }
 
-    /// The same by the number of the thread.
+    /// The same, by the number of the thread.
     pub(super) fn run(&self, shard: usize, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> bool {
         self.threads.get(shard).is_some_and(|thread| Self::run_on(thread, run))
     }
@@ -334,11 +335,11 @@ impl<E: End> Handle<E> {
         self.threads.iter().any(|thread| thread.thread.as_ref().is_none_or(JoinHandle::is_finished))
     }
 
-    /// Ends all sessions and then the threads, and waits for them. All of them start to end before the first
-    /// is waited for.
+    /// Ends all sessions and then the threads, and waits for them. All threads are told before the first is waited
+    /// for.
     pub(super) fn shutdown(&mut self, code: u16) -> io::Result<()> {
         for thread in &self.threads {
-            thread.command(Command::Shutdown(code)); // or it has ended by itself
+            thread.command(Command::Shutdown(code)); // fails only if the thread has ended by itself
         }
         let ended = self.threads.iter_mut().filter_map(|thread| thread.thread.take()).map(|thread| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the sessions panicked")))
@@ -353,7 +354,7 @@ impl<E: End> Handle<E> {
 }
 
 impl<E: End> Thread<E> {
-    /// Returns whether the thread is there.
+    /// Returns whether the thread still runs.
     fn command(&self, command: Command<E>) -> bool {
         let is_there = self.commands.send(command).is_ok();
         self.shared.wake();

@@ -1,7 +1,8 @@
-//! What is public of this is in [`crate::thread`].
+//! Sessions on threads of their own. [`crate::thread`] exports the public types.
 //!
-//! `worker` is the thread, `handle` the program's handle to one or several, `threads` the public types,
-//! `outbox` what a session has not accepted yet, `shared` the state that both share.
+//! `worker` is the thread, `handle` the program's handle to one or more threads, `threads` the public types, `outbox`
+//! what a session has not accepted yet, `inbox` what the program has not read yet, `shared` the state that thread and
+//! handle share.
 
 mod handle;
 mod inbox;
@@ -12,7 +13,7 @@ mod worker;
 
 pub use threads::{Client, Server};
 
-/// How much waits between a program and the thread of its sessions.
+/// How much may be queued between a program and the thread of its sessions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `ThreadConfig { .., ..ThreadConfig::default() }`")]
 pub struct ThreadConfig {
@@ -20,10 +21,10 @@ pub struct ThreadConfig {
     /// quarter is divided evenly among its channels and its datagrams, so that none takes the room
     /// of another; the rest is first come, first served. If nothing waits, one message is always accepted.
     pub outgoing: usize,
-    /// Bytes that may wait for the program to take them, over all sessions. Beyond that, the thread stops
-    /// reading from the sessions, so their receive windows close and unreliable datagrams are dropped. One session of
-    /// a server may have an eighth of it. A 32nd of that eighth is the session's own, whatever the others have; and on each
-    /// channel of which the program has taken everything, one message may wait within that eighth.
+    /// Bytes that may wait for the program to take them, over all sessions. Beyond that, the thread stops reading
+    /// from the sessions, so their receive windows close and unreliable datagrams are dropped. One session of a
+    /// server may use an eighth of it. A 32nd of that eighth is reserved for the session, whatever the others use. On
+    /// each channel that the program has read completely, one message may wait within that eighth.
     pub incoming: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What was sent to a session that the session has not accepted yet.
+//! Messages that a session has not accepted yet.
 
 use super::shared::Counts;
 use crate::channel::{AnyChannel, ChannelKind, SendError};
@@ -9,25 +9,26 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// `None`: it is an unreliable datagram.
+    /// `None`: an unreliable datagram.
     pub(super) channel: Option<AnyChannel>,
     pub(super) bytes: Vec<u8>,
-    /// How many bits of them there are.
+    /// The length in bits.
     pub(super) bits: usize,
 }
 
 impl Outgoing {
-    /// What it counts for, bytes: what it holds, and what holds it.
+    /// Its cost, bytes: its buffer and this struct.
     pub(super) const fn cost(&self) -> usize {
         self.bytes.capacity() + size_of::<Self>()
     }
 
-    /// The channel: what must not overtake each other.
+    /// The channel, or [`DATAGRAMS`]. Messages of one way stay in order.
     pub(super) fn way(&self) -> u8 {
         self.channel.map_or(DATAGRAMS, AnyChannel::number)
     }
 
-    /// Gives it to the session; returns whether all of it was taken. What the session never takes is an error.
+    /// Passes it to the session. Returns whether all of it was taken. It is an error if the session will never take
+    /// it.
     fn send(&mut self, connection: &mut Connection) -> Result<bool, SendError> {
         let sent = match self.channel {
             Some(channel) if channel.kind() == ChannelKind::Stream => {
@@ -43,12 +44,12 @@ impl Outgoing {
     }
 }
 
-/// What waits for one session. A full channel holds up no other.
+/// Everything queued for one session. A full channel holds up no other.
 #[derive(Debug)]
 pub(super) struct Outbox {
     waiting: BTreeMap<u8, VecDeque<Outgoing>>,
     pub(super) counts: Arc<Counts>,
-    /// To be closed with this code and text when nothing waits, or then at the latest.
+    /// Close with this code and text when nothing waits, or at this time at the latest.
     pub(super) close: Option<(u16, Box<str>, Time)>,
 }
 
@@ -61,7 +62,7 @@ impl Outbox {
         self.waiting.entry(outgoing.way()).or_default().push_back(outgoing);
     }
 
-    /// Gives to the session what it takes. Returns whether something has moved.
+    /// Passes on as much as the session takes. Returns whether anything moved.
     pub(super) fn send(&mut self, connection: &mut Connection) -> bool {
         let Self { waiting, counts, .. } = self;
         let mut has_moved = false;
@@ -70,7 +71,8 @@ impl Outbox {
                 let cost = outgoing.cost();
                 let is_taken = match outgoing.send(connection) {
                     Ok(false) => return true,
-                    // The handle has checked what it can: no packet of this path has room for it, or the session has ended.
+                    // The handle has checked what it can. Here, no packet on this path has room for it, or the
+                    // session has ended.
                     sent => sent
                         .inspect_err(|error| log::debug!("a message to a session is dropped: {error}"))
                         .is_ok(),

@@ -10,13 +10,14 @@ use whitewater_udp::Bell;
 /// Wakes a thread that waits for datagrams, and counts what it has delivered.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Whether the thread is about to sleep. After setting this it checks once more for something new.
+    /// Whether the thread is about to sleep. After setting this, it checks once more for new work.
     pub(super) is_asleep: AtomicBool,
     bell: Arc<Bell>,
-    /// Bytes of messages and of events that were delivered and not yet taken. What came last of a session that has ended counts as events.
+    /// Bytes of messages and of events that were delivered and not yet taken. The last messages of a session that has
+    /// ended count as events.
     messages: AtomicUsize,
     events: AtomicUsize,
-    /// There was no room for more: the thread is to be woken when some is taken.
+    /// There was no room for more: the thread must be woken when some is taken.
     is_full: AtomicBool,
     pub(super) config: ThreadConfig,
     pub(super) runs: AtomicUsize,
@@ -29,19 +30,19 @@ impl Shared {
         Self { is_asleep, bell, messages, events, is_full, config, runs }
     }
 
-    /// Makes a sleeping thread check for something new. Call this after adding it.
+    /// Wakes a sleeping thread to check for new work. Call this after adding work.
     pub(super) fn wake(&self) {
         if self.is_asleep.swap(false, SeqCst) {
             self.bell.ring();
         }
     }
 
-    /// An event was delivered that counts for so much.
+    /// Notes that an event of this cost was delivered.
     pub(super) fn told(&self, cost: usize) {
         self.events.fetch_add(cost, SeqCst);
     }
 
-    /// It was taken: the thread may have waited for that.
+    /// Notes that it was taken. The thread may have waited for that.
     pub(super) fn heard(&self, cost: usize) {
         self.take_away(&self.events, cost);
     }
@@ -69,18 +70,18 @@ impl Shared {
     }
 }
 
-/// What a thread and its handle have of one session together.
+/// What a thread and its handle share about one session.
 #[derive(Debug)]
 pub(super) struct Counts {
     /// Bytes that wait for the session. The program adds, the thread takes away.
     outgoing: Budgets,
-    /// There was no room for more: the program is to be told when there is.
+    /// There was no room for more: the program must be told when there is.
     is_short: AtomicBool,
     /// Messages and datagrams that wait for the session, or that it has refused.
     untaken: [AtomicUsize; 2],
     /// Bytes that wait for the program. The thread adds, the program takes away.
     unread: Budgets,
-    /// There was no room for more: the thread is to be woken when some is taken.
+    /// There was no room for more: the thread must be woken when some is taken.
     is_full: AtomicBool,
     /// What the peer said in the handshake, and when it closed the session.
     pub(super) user: Box<[u8]>,
@@ -88,7 +89,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Of a session with so many channels, which is the only one or not.
+    /// For a session with this many channels. `is_only`: the thread has no other session.
     pub(super) fn new(user: &[u8], channels: usize, is_only: bool, config: &ThreadConfig) -> Self {
         let part = if is_only { 1 } else { PART };
         Self {
@@ -102,7 +103,8 @@ impl Counts {
         }
     }
 
-    /// Whether the program may send what counts for so much, which is counted then. If not, it is told when it may.
+    /// Whether the program may send something of this cost. If so, it is counted. If not, the program is told when
+    /// there is room.
     pub(super) fn send(&self, way: u8, cost: usize) -> bool {
         let is_sent = or_again(&self.is_short, || self.outgoing.add(way, cost));
         if is_sent {
@@ -111,7 +113,7 @@ impl Counts {
         is_sent
     }
 
-    /// It waits no more: the session has taken it, or never will.
+    /// Notes that it no longer waits: the session has taken it, or never will.
     pub(super) fn sent(&self, way: u8, cost: usize, is_taken: bool) {
         self.outgoing.take_away(way, cost);
         if is_taken {
@@ -119,12 +121,12 @@ impl Counts {
         }
     }
 
-    /// Whether the program is to be told that it may send more, once.
+    /// Whether to tell the program that it may send more. Says so once.
     pub(super) fn regains_room(&self) -> bool {
         self.is_short.load(SeqCst) && self.outgoing.is_half_empty() && self.is_short.swap(false, SeqCst)
     }
 
-    /// Messages and datagrams that were sent and the session has not taken.
+    /// Messages and datagrams that were sent and that the session has not taken.
     pub(super) fn untaken(&self) -> (usize, usize) {
         let [messages, datagrams] = &self.untaken;
         (messages.load(SeqCst), datagrams.load(SeqCst))
@@ -135,11 +137,11 @@ impl Counts {
         if way == DATAGRAMS { datagrams } else { messages }
     }
 
-    /// Whether a message that counts for `cost` may be delivered on a channel. If not, the thread is woken when there is room.
+    /// Whether a message of this cost may be delivered on a channel. If not, the thread is woken when there is room.
     ///
-    /// Beyond what all sessions may have together, a session may have a little, and one message on each channel of which the program has
-    /// taken everything, if the message is short or the session has not used up its part. So what the program leaves unread holds up
-    /// nothing else, and each session is bounded.
+    /// Even when all sessions together are at the limit, a session may have a little. It may also have one message on
+    /// each channel that the program has read completely, if the message is short or the session has not used up its
+    /// part. So unread messages hold up nothing else, and each session is bounded.
     pub(super) fn has_room(&self, shared: &Shared, way: u8, cost: usize) -> bool {
         let Self { is_full, unread, .. } = self;
         or_again(is_full, || {
@@ -150,13 +152,13 @@ impl Counts {
         })
     }
 
-    /// A message was delivered that counts for so much.
+    /// Notes that a message of this cost was delivered.
     pub(super) fn delivered(&self, shared: &Shared, way: u8, cost: usize) {
         self.unread.put(way, cost);
         shared.messages.fetch_add(cost, SeqCst);
     }
 
-    /// It was taken: the thread may have waited for that.
+    /// Notes that it was taken. The thread may have waited for that.
     pub(super) fn taken(&self, shared: &Shared, way: u8, cost: usize) {
         self.unread.take_away(way, cost);
         shared.take_away(&shared.messages, cost);
@@ -166,7 +168,7 @@ impl Counts {
     }
 }
 
-/// Looks whether there is room; if not, says that it is missed, and looks once more: some may have been taken just before.
+/// Checks for room. If there is none, sets `is_missed` and checks once more: some may have been taken just before.
 fn or_again(is_missed: &AtomicBool, has_room: impl Fn() -> bool) -> bool {
     has_room() || {
         is_missed.store(true, SeqCst);
@@ -174,10 +176,10 @@ fn or_again(is_missed: &AtomicBool, has_room: impl Fn() -> bool) -> bool {
     }
 }
 
-/// What waits of one session, bytes by channel. One end adds, the other takes away.
+/// Queued bytes of one session, by channel. One end adds, the other takes away.
 #[derive(Debug)]
 struct Budgets {
-    /// Of the channels, then of the datagrams.
+    /// One counter per channel, then one for the datagrams.
     used: Box<[AtomicUsize]>,
     limit: usize,
 }
@@ -187,7 +189,7 @@ impl Budgets {
         Self { used: (0..=channels).map(|_| AtomicUsize::new(0)).collect(), limit }
     }
 
-    /// Of what is no channel, it is that of the datagrams.
+    /// The counter of a channel. Any other number gets that of the datagrams.
     fn of(&self, way: u8) -> Option<&AtomicUsize> {
         let channels = self.used.len() - 1;
         self.used.get(usize::from(way).min(channels))
@@ -197,7 +199,7 @@ impl Budgets {
         self.of(way).map_or(0, |used| used.load(SeqCst))
     }
 
-    /// Adds so much if there is room, or nothing: then something always may come. Returns whether it did.
+    /// Adds `cost` if there is room, or if nothing waits on this way. Returns whether it did.
     fn add(&self, way: u8, cost: usize) -> bool {
         let has_room = self.used(way) == 0 || cost <= self.room(way);
         if has_room {
@@ -214,12 +216,12 @@ impl Budgets {
         self.used.iter().map(|used| used.load(SeqCst)).sum()
     }
 
-    /// What each way has for itself.
+    /// Bytes reserved for each way.
     fn own(&self) -> usize {
         self.limit / 4 / self.used.len()
     }
 
-    /// Adds so much in any case.
+    /// Adds `cost` in any case.
     fn put(&self, way: u8, cost: usize) {
         if let Some(used) = self.of(way) {
             used.fetch_add(cost, SeqCst);
@@ -232,7 +234,8 @@ impl Budgets {
         }
     }
 
-    /// What may be added to a way: a quarter of the limit is shared out among them, and of the rest it has what the others have left.
+    /// Bytes that may be added to a way. A quarter of the limit is divided evenly; of the rest, it gets what the
+    /// others have left.
     fn room(&self, way: u8) -> usize {
         let own = self.own();
         let rest = self.limit - own * self.used.len();
@@ -243,9 +246,9 @@ impl Budgets {
     }
 }
 
-/// One session may have this part of what may wait for the program.
+/// One session may use `incoming` divided by this.
 const PART: usize = 8;
-/// A session may have this part of that even if the others have used up everything.
+/// A session may use its part divided by this even if the others have used up everything.
 const LITTLE: usize = 32;
 
 #[cfg(test)]
@@ -253,7 +256,7 @@ mod tests {
     use super::*;
     use whitewater_udp::{Mode, Port};
 
-    /// Three channels and datagrams: 100 bytes of 1600 for each, and 1200 for all.
+    /// Three channels and datagrams: of 1600 bytes, 100 are reserved for each and 1200 are shared.
     fn budgets() -> Budgets {
         Budgets::new(3, 1600)
     }
@@ -264,7 +267,7 @@ mod tests {
         (0..).take_while(|_| budgets.add(way, 10)).count() * 10
     }
 
-    /// What a thread shares for sessions that may have 800 bytes each, and a session of one channel.
+    /// Shared state that gives each session 800 bytes, and a function that makes sessions with one channel.
     fn unread() -> (Shared, impl Fn() -> Counts) {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut port = Port::<std::net::UdpSocket>::new(socket, Mode::Whole, 1).unwrap();

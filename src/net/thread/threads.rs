@@ -14,11 +14,12 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// The server's end of sessions, on one thread or on several that share a port: a program whose loop must not do I/O, or runs too rarely,
-/// still acknowledges and retransmits in time. It has the calls of a [`Server`](crate::Server); none of them blocks but [`poll`](Self::poll)
-/// and [`shutdown`](Self::shutdown).
+/// A server whose sessions run on one thread, or on several that share a port. Use it if the program's loop must not
+/// do I/O or runs too rarely: the threads still acknowledge and retransmit in time. It has the methods of a
+/// [`Server`](crate::Server). Only [`poll`](Self::poll) and [`shutdown`](Self::shutdown) block.
 ///
-/// With several threads, events and data of all of them come out here, and sessions are addressed by their ids wherever they are.
+/// With several threads, this handle delivers the events and data of all of them, and a session's id finds its
+/// thread.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,8 +53,8 @@ use zeroize::Zeroizing;
 ///
 /// # Limits
 ///
-/// Everything is bounded, see [`ThreadConfig`], whose limits apply to each thread: if a session accepts no more, sending fails with
-/// [`SendError::Full`]; if the program does not take what arrived, the windows of the peers close.
+/// Everything is bounded by the [`ThreadConfig`], whose limits apply to each thread. If a session accepts no more,
+/// sending fails with [`SendError::Full`]. If the program does not take what arrived, the receive windows close.
 ///
 /// # Cost
 ///
@@ -66,7 +67,7 @@ pub struct Server {
     handle: Handle<session::Server>,
 }
 
-/// The client's end of a session on a thread of its own, like [`Server`].
+/// A client whose session runs on a thread of its own, like [`Server`].
 ///
 /// Dropping it ends its session and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ pub struct Client {
     handle: Handle<session::Client>,
 }
 
-/// The methods that all of them have. With several sessions, they take the id of one.
+/// The methods that servers and clients share. Those of a server take the id of a session.
 macro_rules! verbs {
     ($type:ident, $named:expr $(, $id:ident: $of:ty)?) => {
         impl $type {
@@ -82,14 +83,15 @@ macro_rules! verbs {
             ///
             /// # Errors
             ///
-            /// As much waits for the session as may ([`is_full`](SendError::is_full)): [`Event::Writable`] tells when there is room. Or the
-            /// message is too long, the handle is none of the session's channels, or the session is not up.
+            /// The session's queue is full ([`is_full`](SendError::is_full)): [`Event::Writable`] reports when there
+            /// is room. Or the message is too long, the handle belongs to no channel of the session, or the session
+            /// is not up.
             pub fn send<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>, message: &P::Sent) -> Result<(), SendError> {
                 self.handle.send($named, channel, message)
             }
 
-            /// Takes the next message of a channel; `None`: there is none yet, or no such session, or it is none of its type, which ends the
-            /// session.
+            /// Takes the next message of a channel. `None`: there is no message yet or no such session, or the
+            /// message is not of the channel's type, which ends the session.
             pub fn recv<P: Payload + ?Sized>(&mut self, $($id: $of,)? channel: Channel<P>) -> Option<P::Received> {
                 self.handle.recv($named, channel)
             }
@@ -98,7 +100,8 @@ macro_rules! verbs {
             ///
             /// # Errors
             ///
-            /// There is none; or it does not fit, and stays; or the handle is none of the session's channels.
+            /// There is no message; or it does not fit and stays queued; or the handle belongs to no channel of the
+            /// session.
             pub fn recv_into(&mut self, $($id: $of,)? channel: Channel, buf: &mut [u8]) -> Result<usize, RecvError> {
                 self.handle.recv_into($named, channel, buf)
             }
@@ -121,39 +124,40 @@ macro_rules! verbs {
             ///
             /// # Errors
             ///
-            /// There is none; or it does not fit, and stays.
+            /// There is no datagram, or it does not fit and stays queued.
             pub fn recv_datagram_into(&mut self, $($id: $of,)? buf: &mut [u8]) -> Result<usize, RecvError> {
                 self.handle.recv_datagram_into($named, buf)
             }
 
-            /// Whether the session is up and takes what is sent, as far as the events that were taken tell.
+            /// Whether the session is up and accepts messages, going by the events received so far.
             #[must_use]
             pub fn is_connected(&self $(, $id: $of)?) -> bool {
                 self.handle.is_open($named)
             }
 
-            /// Where the peer of a session is; `None`: no event has told of such a session.
+            /// The address of the peer. `None`: no event has reported such a session.
             #[must_use]
             pub fn peer_addr(&self $(, $id: $of)?) -> Option<SocketAddr> {
                 self.handle.peer_addr($named)
             }
 
-            /// What the peer's application said in the handshake: a client's [`user`](crate::ClientConfig::user), a server's answer.
-            /// Empty if no event has told of such a session.
+            /// What the peer's application said in the handshake: a client's [`user`](crate::ClientConfig::user), a
+            /// server's answer. Empty if no event has reported such a session.
             #[must_use]
             pub fn user(&self $(, $id: $of)?) -> &[u8] {
                 self.handle.user($named)
             }
 
-            /// The text with which the peer closed or kicked, for [`Event::Closed`]; see [`Connection::close_text`]. Empty if there
-            /// is none.
+            /// The text that the peer gave when it closed or kicked, after [`Event::Closed`]; see
+            /// [`Connection::close_text`]. Empty if there is none.
             #[must_use]
             pub fn close_text(&self $(, $id: $of)?) -> &str {
                 self.handle.close_text($named)
             }
 
-            /// Has the thread do something with a session, between two pumps: keep it short. Nothing happens if there is no such session.
-            /// Returns whether the thread was told: not if a thousand of these wait already, or it has ended.
+            /// Calls a closure with the session on its thread, between two pumps: keep it short. Nothing happens if
+            /// there is no such session. Returns whether the thread was told: `false` if a thousand closures wait
+            /// already, or the thread has ended.
             pub fn connection(&mut self, $($id: $of,)? run: impl FnOnce(&mut Connection) + Send + 'static) -> bool {
                 self.handle.run_at($named, move |driver| {
                     if let Some(connection) = driver.connection_mut($($id)?) {
@@ -162,13 +166,13 @@ macro_rules! verbs {
                 })
             }
 
-            /// Closes a session once everything sent has arrived; an attempt to connect ends at once. What waits here gets `drain` to be
-            /// accepted; then the close takes up to the same time again.
+            /// Closes a session once everything sent has arrived. An attempt to connect ends at once. Queued messages
+            /// get `drain` to be accepted by the session; then the close takes up to the same time again.
             pub fn close(&mut self, $($id: $of,)? code: u16) {
-                let _ = self.close_with($($id,)? code, ""); // there is no text to refuse
+                let _ = self.close_with($($id,)? code, ""); // an empty text is never refused
             }
 
-            /// [`close`](Self::close) with a text for the peer, see [`Connection::close_with`].
+            /// Like [`close`](Self::close), with a text for the peer; see [`Connection::close_with`].
             ///
             /// # Errors
             ///
@@ -179,7 +183,7 @@ macro_rules! verbs {
                 Ok(())
             }
 
-            /// Ends a session at once, see [`Connection::kick`].
+            /// Ends a session at once; see [`Connection::kick`].
             ///
             /// # Errors
             ///
@@ -190,8 +194,8 @@ macro_rules! verbs {
                 Ok(())
             }
 
-            /// Waits until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one; at once if all
-            /// threads have ended and there will be none.
+            /// Waits for an event, for at most `timeout`; `None` waits forever. Returns whether there is one. If all
+            /// threads have ended, it returns at once.
             pub fn poll(&mut self, timeout: Option<Duration>) -> bool {
                 self.handle.poll(timeout)
             }
@@ -244,7 +248,8 @@ impl Server {
         Self::spawn(vec![net::Server::from_socket(socket, server)?], config)
     }
 
-    /// So many servers on one port, each on a new thread: see [`Server::bind_shards`](crate::Server::bind_shards).
+    /// Binds `count` servers to one port, each on a new thread: see
+    /// [`Server::bind_shards`](crate::Server::bind_shards).
     ///
     /// ```no_run
     /// use whitewater::thread::{Server, ThreadConfig};
@@ -275,11 +280,13 @@ impl Server {
         Self::spawn(net::Server::bind_shards(addr, server, count)?, config)
     }
 
-    /// Takes a server that is set up already, or all of those that [`Server::bind_shards`](crate::Server::bind_shards) made, in order.
+    /// Runs a server that is already set up, or all servers that [`Server::bind_shards`](crate::Server::bind_shards)
+    /// made, in order.
     ///
     /// # Errors
     ///
-    /// There is none, or the system gives no thread, no descriptor to wake it, or does not know a socket's address.
+    /// `servers` is empty, the system has no thread or no descriptor to wake it, or it does not know a socket's
+    /// address.
     pub fn spawn(servers: Vec<net::Server>, config: &ThreadConfig) -> io::Result<Self> {
         if servers.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no server to spawn"));
@@ -287,19 +294,19 @@ impl Server {
         Ok(Self { handle: Handle::spawn(servers, config)? })
     }
 
-    /// Takes the next event, and the session that it is of. What has come of a session that has ended can be read until the next call.
+    /// Takes the next event and its session. What a session received before it ended can be read until the next call.
     pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
         self.handle.poll_event().and_then(|(id, event)| Some((id?, event)))
     }
 
-    /// The clients that are connected, in no order. The iterator owns its list, so you can send to them while you go through it.
+    /// The connected clients, in no order. The iterator owns its list, so you can send to clients while you iterate.
     pub fn clients(&self) -> impl ExactSizeIterator<Item = SessionId> + use<> {
         let clients: Vec<_> = self.handle.ids().flatten().collect();
         clients.into_iter()
     }
 
-    /// Queues a message for every client that is connected; it is packed only once. Returns the clients that it could not be queued for,
-    /// and why: see [`send`](Self::send).
+    /// Queues a message for every connected client; it is packed only once. Returns the clients for which this
+    /// failed, and why: see [`send`](Self::send).
     pub fn broadcast<P: Payload + ?Sized>(
         &mut self,
         channel: Channel<P>,
@@ -308,7 +315,7 @@ impl Server {
         self.send_to(self.clients(), channel, message)
     }
 
-    /// [`broadcast`](Self::broadcast) to all clients but one, such as the one that a message came from.
+    /// Like [`broadcast`](Self::broadcast), to all clients but one, such as the sender of a message.
     pub fn broadcast_except<P: Payload + ?Sized>(
         &mut self,
         except: SessionId,
@@ -331,40 +338,40 @@ impl Server {
         clients.filter_map(send).collect()
     }
 
-    /// Lets a client in that [asks](Event::Requested), and tells it `user`: see [`session::Server::admit`]. Returns whether the thread
-    /// was told, as [`at`](Self::at).
+    /// Admits a client that [asks](Event::Requested) to join, and sends it `user`: see [`session::Server::admit`].
+    /// Returns whether the thread was told, like [`at`](Self::at).
     pub fn admit(&mut self, id: SessionId, user: &[u8]) -> bool {
         let user = user.to_vec();
         self.at(id, move |server| log(server.admit(id, &user)))
     }
 
-    /// Sends a client away that [asks](Event::Requested), and tells it why: see [`session::Server::reject`]. Returns whether the
-    /// thread was told, as [`at`](Self::at).
+    /// Rejects a client that [asks](Event::Requested) to join, and tells it why: see [`session::Server::reject`].
+    /// Returns whether the thread was told, like [`at`](Self::at).
     pub fn reject(&mut self, id: SessionId, code: u16, user: &[u8]) -> bool {
         let user = user.to_vec();
         self.at(id, move |server| log(server.reject(id, code, &user)))
     }
 
     /// Sends the client of a session to another server: see [`session::Server::redirect`]. Returns whether the thread
-    /// was told, as [`at`](Self::at).
+    /// was told, like [`at`](Self::at).
     pub fn redirect(&mut self, id: SessionId, token: &[u8]) -> bool {
         let token = Zeroizing::new(token.to_vec());
         self.at(id, move |server| log(server.redirect(id, &token)))
     }
 
-    /// Has the thread of a session do something with its server, between two pumps: keep it short. Returns whether it does: not if a
-    /// thousand of them wait already, or its thread has ended. It is for whatever has no call here: what a request or a pass says,
-    /// statistics, the socket.
+    /// Calls a closure with the server on the session's thread, between two pumps: keep it short. Returns whether the
+    /// thread was told: `false` if a thousand closures wait already, or the thread has ended. Use it for anything
+    /// that has no method here: the contents of a request or a pass, statistics, the socket.
     pub fn at(&mut self, id: SessionId, run: impl FnOnce(&mut net::Server) + Send + 'static) -> bool {
         self.handle.run_at(Some(id), run)
     }
 
-    /// The same with the server of a shard, which are numbered from 0.
+    /// The same, with the server of a shard. Shards are numbered from 0.
     pub fn run(&mut self, shard: usize, run: impl FnOnce(&mut net::Server) + Send + 'static) -> bool {
         self.handle.run(shard, run)
     }
 
-    /// The number of shards: of threads.
+    /// The number of shards, which is that of threads.
     #[must_use]
     pub const fn shards(&self) -> usize {
         self.handle.threads.len()
@@ -372,7 +379,7 @@ impl Server {
 }
 
 impl Client {
-    /// A session that begins to connect, on a new thread: see [`Client::connect`](crate::Client::connect).
+    /// Starts to connect a session, on a new thread: see [`Client::connect`](crate::Client::connect).
     ///
     /// # Errors
     ///
@@ -399,29 +406,30 @@ impl Client {
         Self::spawn(net::Client::from_socket(socket, addr, client)?, config)
     }
 
-    /// Takes a client that is set up already.
+    /// Runs a client that is already set up.
     ///
     /// # Errors
     ///
-    /// The system gives no thread, no descriptor to wake it, or does not know the socket's address.
+    /// The system has no thread or no descriptor to wake it, or it does not know the socket's address.
     pub fn spawn(client: net::Client, config: &ThreadConfig) -> io::Result<Self> {
         Ok(Self { handle: Handle::spawn([client], config)? })
     }
 
-    /// Takes the next event. Nothing can be sent before [`Event::Connected`] was taken. What has come can be read also after
+    /// Takes the next event. Nothing can be sent before [`Event::Connected`]. What arrived can still be read after
     /// [`Event::Closed`].
     pub fn poll_event(&mut self) -> Option<Event> {
         Some(self.handle.poll_event()?.1)
     }
 
-    /// Has the thread do something with the client, between two pumps: keep it short. Returns whether it does: not if a thousand of them
-    /// wait already, or it has ended. It is for whatever has no call here: a redirect, statistics, the socket.
+    /// Calls a closure with the client on its thread, between two pumps: keep it short. Returns whether the thread
+    /// was told: `false` if a thousand closures wait already, or the thread has ended. Use it for anything that has
+    /// no method here: a redirect, statistics, the socket.
     pub fn run(&mut self, run: impl FnOnce(&mut net::Client) + Send + 'static) -> bool {
         self.handle.run(0, run)
     }
 }
 
-/// What the thread cannot return to whoever called.
+/// Logs an error that the thread cannot return to the caller.
 fn log<E: std::fmt::Display>(result: Result<(), E>) {
     if let Err(error) = result {
         log::debug!("a call to a session's thread came to nothing: {error}");

@@ -21,18 +21,18 @@ type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
 pub(super) enum Command<E: End> {
     Send(Id, Outgoing),
     Close(Id, u16, Box<str>),
-    /// The same at once.
+    /// The same, at once.
     Kick(Id, u16, Box<str>),
-    /// A message of it is none of its type.
+    /// A received message is not of its channel's type.
     Refuse(Id, BitsError),
     Run(Run<E>),
     /// Ends all sessions, then the thread.
     Shutdown(u16),
 }
 
-/// What a thread tells of a session.
+/// What a thread reports about a session.
 pub(super) enum What {
-    /// Something has happened, but for [`Event::Readable`]. With [`Event::Closed`] all has been told.
+    /// Any event except [`Event::Readable`]. [`Event::Closed`] comes last.
     Event(Event),
     /// A message of a channel, or a datagram.
     Message(u8, Bytes),
@@ -41,11 +41,11 @@ pub(super) enum What {
 pub(super) struct Parcel {
     pub(super) id: Id,
     pub(super) what: What,
-    /// Its part of what may wait to be taken.
+    /// Bytes that it counts for until it is taken.
     pub(super) cost: usize,
-    /// With the first of a session: what waits of it.
+    /// With the first parcel of a session: its counters.
     pub(super) counts: Option<Arc<Counts>>,
-    /// With that one, and when it has moved: where the peer is.
+    /// With that parcel, and when the peer has moved: its address.
     pub(super) peer: Option<SocketAddr>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Tell {
 }
 
 impl Tell {
-    /// With what came of a session that is over, `rest` bytes of it.
+    /// Reports an event. `rest`: bytes of the last messages of a session that is over.
     fn tell_event(
         &self,
         id: Id,
@@ -75,14 +75,14 @@ impl Tell {
     }
 
     fn tell(&self, parcel: Parcel) {
-        let _ = self.parcels.send(parcel); // if nobody takes it, nobody wants it
+        let _ = self.parcels.send(parcel); // fails only if the handle is gone
     }
 }
 
-/// What there is no room for.
+/// What a session has received and cannot deliver yet.
 struct Held {
     counts: Arc<Counts>,
-    /// Channels that have something, and the datagrams, which may: each with what the next counts for.
+    /// Channels with a message, and the datagrams, which may have one: each with the cost of the next.
     ways: Vec<(u8, usize)>,
 }
 
@@ -92,7 +92,7 @@ impl Held {
     }
 }
 
-/// What is left of a session that was read.
+/// What is left to read of a session.
 enum Left {
     Nothing,
     /// There may be more.
@@ -104,17 +104,17 @@ pub(super) struct Worker<E: End> {
     end: Driver<E>,
     commands: Receiver<Command<E>>,
     out: Tell,
-    /// Of each session that is up.
+    /// One for each session that is up.
     outboxes: BTreeMap<Id, Outbox>,
-    /// Those of them for which something waits.
+    /// Sessions whose outbox has something to do.
     waiting: BTreeSet<Id>,
-    /// Sessions that may have something to read, in turn.
+    /// Sessions that may have something to read, in the order of their turns.
     readable: VecDeque<Id>,
     /// The same, for look-up.
     listed: BTreeSet<Id>,
     /// Sessions that have something to read for which there is no room.
     held: BTreeMap<Id, Held>,
-    /// Code and deadline of the end of all.
+    /// Code and deadline of the shutdown.
     shutdown: Option<(u16, Time)>,
 }
 
@@ -194,10 +194,10 @@ impl<E: End> Worker<E> {
             },
             Command::Kick(id, code, text) => {
                 self.outboxes.get_mut(&id).into_iter().for_each(Outbox::clear);
-                self.waiting.remove(&id); // nobody is told of the room
+                self.waiting.remove(&id); // the program is not told of the room
                 match self.end.machine.connection(id) {
                     Some(connection) => {
-                        let _ = connection.kick(now, code, &text); // which was checked
+                        let _ = connection.kick(now, code, &text); // the text was checked
                     }
                     None => self.end.machine.close(now, id, code, &text),
                 }
@@ -303,10 +303,10 @@ impl<E: End> Worker<E> {
                 return;
             }
             Event::Closed { .. } => {
-                // What was received before the end comes in any case: it is kept nowhere else.
+                // Deliver what was received before the end in any case: it is kept nowhere else.
                 rest = self.read_rest(id);
                 self.held.remove(&id);
-                // What waits there is still counted.
+                // What its outbox held still counts as undelivered.
                 if let (Some(outbox), Some(connection)) =
                     (self.outboxes.remove(&id), self.end.machine.connection(id))
                 {
@@ -321,13 +321,13 @@ impl<E: End> Worker<E> {
         self.out.tell_event(id, event, rest, (counts, peer));
     }
 
-    /// Reads all of a session, whether there is room or not; returns how many bytes it is.
+    /// Reads everything a session has received, whether there is room or not. Returns its bytes.
     fn read_rest(&mut self, id: Id) -> usize {
         let channels = self.end.machine.config().channels.len();
         let Some(connection) = self.end.machine.connection(id) else { return 0 };
         let mut rest = 0;
         let mut tell = |way, message: Bytes| {
-            let cost = 0; // it is the event's
+            let cost = 0; // the event carries the cost
             rest += size_of::<Parcel>() + message.len();
             self.out.tell(Parcel { id, what: What::Message(way, message), cost, counts: None, peer: None });
         };
@@ -338,7 +338,8 @@ impl<E: End> Worker<E> {
         rest
     }
 
-    /// Reads a session, some turns round its channels, as far as there is room. Returns whether there was anything, and what is left.
+    /// Reads a session in a few rounds over its channels, as far as there is room. Returns whether there was
+    /// anything, and what is left.
     fn read(&mut self, id: Id) -> (bool, Left) {
         let Self { end, out, outboxes, .. } = self;
         let channels = end.machine.config().channels.len();
@@ -376,7 +377,7 @@ impl<E: End> Worker<E> {
 
 /// Most commands between two pumps; more of them wait for the next turn.
 const COMMANDS_PER_TURN: usize = 1024;
-/// Messages of each channel of a session before it is another session's turn.
+/// Messages read from each channel of a session before another session's turn.
 const TURNS: usize = 8;
 /// The longest that a thread sleeps, in case a wake-up gets lost.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);

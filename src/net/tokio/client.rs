@@ -57,7 +57,7 @@ impl Client {
         Err(failed)
     }
 
-    /// The same over a socket that is bound already, and not connected. An IPv4 socket cannot send to IPv6.
+    /// The same over a socket that is already bound and not connected. An IPv4 socket cannot send to IPv6.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// Whether no other address would help: this end is wrong, or the server certainly said no.
+/// Whether no other address would help: this end's config is wrong, or the server has refused.
 fn is_final(error: &io::Error) -> bool {
     matches!(
         Error::of(error),

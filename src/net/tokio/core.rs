@@ -1,4 +1,4 @@
-//! What a driver task and its handles need of the machine between them: bare KCP peers or sessions.
+//! What a driver task and its handles need from the machine they share: bare KCP peers or sessions.
 
 use super::super::end::{End, Id};
 use super::super::error::Error;
@@ -29,30 +29,31 @@ pub(super) trait Core: Machine + Send + 'static {
     fn is_idle(&self) -> bool;
 }
 
-/// A peer or a session. A bare KCP peer has one channel, of the number 0.
+/// A peer or a session. A bare KCP peer has one channel, number 0.
 pub(super) trait Member: Send {
     /// Whether an empty message of a stream marks the end of what the peer sends there. Without such an end,
     /// data must be flushed.
     const HAS_END: bool;
 
-    /// Sends as much of the bytes of a stream as there is room for, or a message.
+    /// Sends a message, or as many bytes of a stream as there is room for.
     fn write(&mut self, channel: u8, bytes: &[u8]) -> Result<usize, SendError>;
 
-    /// Ends what is sent on a stream, and has it leave now.
+    /// Ends what this end sends on a stream, and sends what waits.
     fn send_end(&mut self, channel: u8) -> Result<(), SendError>;
 
-    /// Takes what has come of a stream, or a message.
+    /// Takes a message, or the bytes of a stream that have arrived.
     fn read(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError>;
 
     /// Whether there is a message on a channel.
     fn is_readable(&self, channel: u8) -> bool;
 
-    /// Segments of a channel that have not arrived. If there are some, [`Event::Writable`] comes when there are none.
+    /// Segments of a channel that are not acknowledged. If there are some, [`Event::Writable`] reports when there are
+    /// none.
     fn unacked(&mut self, channel: u8) -> usize;
 
     fn flush(&mut self);
 
-    /// Whether it takes what is sent.
+    /// Whether it accepts messages.
     fn is_up(&self) -> bool;
 }
 
@@ -65,7 +66,7 @@ pub(super) enum Notice<T> {
 pub(super) struct Closed<T> {
     pub(super) error: Error,
     pub(super) undelivered: Undelivered,
-    /// What had arrived from it, still to be read.
+    /// What had arrived from it and can still be read.
     pub(super) ended: Option<Box<T>>,
 }
 
@@ -222,7 +223,7 @@ impl Core for Sessions {
 
     fn release(&mut self, now: Time, id: Id) {
         if let (Some(server), Some(id)) = (self.server(), id) {
-            let _ = server.reject(now, id, 0, b""); // if it is no session yet
+            let _ = server.reject(now, id, 0, b""); // in case it is not a session yet
         }
         self.close(now, id, 0, "");
     }

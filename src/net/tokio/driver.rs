@@ -57,7 +57,7 @@ enum Next {
 }
 
 impl<C: Core> Driver<C> {
-    /// A driver of `core` over a port. Spawn it once somebody owns what it drives.
+    /// A driver of `core` over a port. Spawn it once there is a handle.
     pub(super) fn new(port: Port<Socket>, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
         Ok(Self {
             shared: Shared::new(core, clock, port.socket().local_addr()?, is_accepting),
@@ -140,7 +140,7 @@ impl<C: Core> Driver<C> {
         Next::Sleep(state.core.poll_timeout())
     }
 
-    /// Sleeps until that time, forever, or for less. `Ready` when the time has come.
+    /// Sleeps until `until`; `None`: forever. `Ready` when the sleep has ended, which may be early.
     fn poll_sleep(&mut self, cx: &mut Context<'_>, until: Option<Time>) -> Poll<()> {
         let now = self.shared.clock.now();
         // Everything that happens moves deadlines back. Postponing the alarm each time costs more than a
@@ -260,7 +260,7 @@ impl whitewater_udp::Socket for Socket {
     }
 }
 
-/// How often an alarm is postponed at most.
+/// Least time between two postponements of an alarm.
 const PUT_OFF_EACH: Duration = Duration::from_millis(2);
 /// Batches that one poll reads and sends before other tasks get their turn.
 const ROUNDS: usize = 2;

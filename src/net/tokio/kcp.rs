@@ -156,7 +156,7 @@ impl KcpListener {
         Self::from_socket(UdpSocket::bind(addr)?, config)
     }
 
-    /// The same over a socket that is bound already, and not connected.
+    /// The same over a socket that is already bound and not connected.
     ///
     /// # Errors
     ///

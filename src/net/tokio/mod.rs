@@ -1,4 +1,4 @@
-//! What is public of this is in [`crate::tokio`].
+//! Sockets driven by tokio tasks. [`crate::tokio`] exports the public types.
 
 mod client;
 mod core;

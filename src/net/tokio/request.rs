@@ -25,7 +25,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request of that number, if it is still open.
+    /// The request with this id, if it is still open.
     pub(super) fn of(
         shared: &Arc<Shared<Sessions>>,
         state: &mut State<Sessions>,
@@ -37,7 +37,7 @@ impl Request {
         Some(Self { handle: Handle::of(shared, state, Some(id)), id, address, suite, user, pass })
     }
 
-    /// Where the client is. It has shown that it receives what is sent there.
+    /// The client's address. The client has shown that it receives what is sent there.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.address
@@ -49,7 +49,7 @@ impl Request {
         self.suite
     }
 
-    /// What its application says, at most 256 bytes.
+    /// What the client's application said, at most 256 bytes.
     #[must_use]
     pub fn user(&self) -> &[u8] {
         &self.user

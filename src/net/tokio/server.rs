@@ -29,15 +29,15 @@ use std::task::Poll;
 /// sessions; accepted ones continue.
 #[derive(Debug)]
 pub struct Server {
-    /// By shard; one at least.
+    /// By shard; at least one.
     shards: Vec<Acceptor<Sessions>>,
     /// Which of them is asked first for the next session.
     first: AtomicUsize,
 }
 
 impl Server {
-    /// A server on `addr`, an address of this host: a host name would be looked up while the task waits. On an IPv6 address that takes IPv4
-    /// as well, IPv4 clients have IPv4 addresses.
+    /// Binds a server to `addr`, an address of this host. A host name would block the task while it is looked up. On
+    /// an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Server {
         Self::drive(sockets(addr, count)?, config)
     }
 
-    /// A server over a socket that is bound already, and not connected: for larger buffers.
+    /// A server over a socket that is already bound and not connected: for larger buffers.
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ impl Server {
         .map(Session::new)
     }
 
-    /// The next client that asks to join, if the config has `ask`. [`Request::admit`] then returns its session, and
-    /// [`accept`](Self::accept) returns none. If cancelled, it has taken none.
+    /// The next client that asks to join, if the config has `ask`. [`Request::admit`] then returns its session;
+    /// [`accept`](Self::accept) does not. If cancelled, it has taken none.
     ///
     /// # Errors
     ///
@@ -129,21 +129,21 @@ impl Server {
         .await
     }
 
-    /// The clients that are connected, accepted or not, in no order. The iterator owns its list.
+    /// The connected clients, accepted or not, in no order. The iterator owns its list.
     pub fn clients(&self) -> impl ExactSizeIterator<Item = SessionId> + use<> {
         let of = |shard: &Acceptor<Sessions>| with(shard, |server, _| server.clients());
         let clients: Vec<_> = self.shards.iter().filter_map(of).flatten().collect();
         clients.into_iter()
     }
 
-    /// Whether a session is up and takes what is sent.
+    /// Whether a session is up and accepts messages.
     #[must_use]
     pub fn is_connected(&self, id: SessionId) -> bool {
         self.with(id, |server, _| server.is_connected(id)).unwrap_or(false)
     }
 
-    /// Queues a message for every client that is connected, accepted or not; it does not wait. Returns the clients that it could not be
-    /// queued for, and why: see [`session::Server::broadcast`].
+    /// Queues a message for every connected client, accepted or not, without waiting. Returns the clients for which
+    /// this failed, and why: see [`session::Server::broadcast`].
     pub fn broadcast<P: Payload + ?Sized>(
         &self,
         channel: Channel<P>,
@@ -153,7 +153,7 @@ impl Server {
         self.shards.iter().filter_map(of).flatten().collect()
     }
 
-    /// [`broadcast`](Self::broadcast) to all clients but one, such as the one that a message came from.
+    /// Like [`broadcast`](Self::broadcast), to all clients but one, such as the sender of a message.
     pub fn broadcast_except<P: Payload + ?Sized>(
         &self,
         except: SessionId,

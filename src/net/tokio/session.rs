@@ -25,7 +25,7 @@ use zeroize::Zeroizing;
 /// session, for as many tasks as you like.
 ///
 /// [`send`](Self::send) waits for room, and [`recv`](Self::recv) for a message. [`stream`](Self::stream) reads and
-/// writes a channel of the kind stream as bytes. Sending datagrams never waits.
+/// writes a stream channel as bytes. Sending datagrams never waits.
 ///
 /// # The end
 ///
@@ -52,7 +52,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The message is too long, the handle is none of the session's channels, or the session is over.
+    /// The message is too long, the handle belongs to no channel of the session, or the session is over.
     pub async fn send<P: Payload + ?Sized>(&self, channel: Channel<P>, message: &P::Sent) -> io::Result<()> {
         let (handle, mut spare) = (AnyChannel::from(channel), Vec::new());
         let packed = P::pack(message, &mut spare);
@@ -61,7 +61,7 @@ impl Session {
         poll_fn(|cx| way.poll_with(cx, |connection, _| connection.send_packed(handle, bytes, bits))).await
     }
 
-    /// The same, and does not wait, see [`Connection::send`], also for its errors.
+    /// The same, without waiting; see [`Connection::send`], also for its errors.
     pub fn try_send<P: Payload + ?Sized>(
         &self,
         channel: Channel<P>,
@@ -74,7 +74,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The handle is none of the session's channels, or the session is over and every message was taken.
+    /// The handle belongs to no channel of the session, or the session is over and every message was taken.
     pub async fn recv<P: Payload + ?Sized>(&self, channel: Channel<P>) -> io::Result<P::Received> {
         let recv = |source: &mut Connection| {
             source.check(channel)?;
@@ -87,14 +87,15 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// It does not fit and stays, the handle is none of the session's channels, or the session is over and every message was taken.
+    /// It does not fit and stays, the handle belongs to no channel of the session, or the session is over and every
+    /// message was taken.
     pub async fn recv_into(&self, channel: Channel, buf: &mut [u8]) -> io::Result<usize> {
         let what = For::Recv(channel.number());
         poll_fn(|cx| self.handle.poll_recv(cx, what, |source| source.recv_into(channel, buf))).await
     }
 
-    /// A channel of the kind stream as a stream of bytes. Take it only once, and do not use that channel in
-    /// another way. Of another channel, reading and writing fail.
+    /// A stream channel as a stream of bytes. Take it only once, and do not use the channel in any other way. On a
+    /// channel of another kind, reading and writing fail.
     #[must_use]
     pub fn stream(&self, channel: Channel) -> Stream {
         Stream::new(self.way(channel.number()))
@@ -124,7 +125,7 @@ impl Session {
         poll_fn(|cx| self.handle.poll_recv(cx, For::Datagram, |source| source.recv_datagram_into(buf))).await
     }
 
-    /// Takes an event of the session itself that has come, [`Event::Moved`] or [`Event::Redirected`], and does not wait.
+    /// Takes the next event of the session itself, [`Event::Moved`] or [`Event::Redirected`], without waiting.
     #[must_use]
     pub fn poll_event(&self) -> Option<Event> {
         let mut state = self.handle.shared.lock();
@@ -167,10 +168,10 @@ impl Session {
     /// Closes the session once everything sent has arrived; see [`Connection::close`].
     /// [`closed`](Self::closed) waits for it.
     pub fn close(&self, code: u16) {
-        let _ = self.close_with(code, ""); // there is no text to refuse
+        let _ = self.close_with(code, ""); // an empty text is never refused
     }
 
-    /// [`close`](Self::close) with a text for the peer, see [`Connection::close_with`], also for its errors.
+    /// Like [`close`](Self::close), with a text for the peer; see [`Connection::close_with`], also for its errors.
     pub fn close_with(&self, code: u16, text: &str) -> Result<(), CloseTextError> {
         check_text(text)?;
         let now = self.handle.shared.clock.now();
@@ -178,7 +179,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the session at once, see [`Connection::kick`], also for its errors.
+    /// Ends the session at once; see [`Connection::kick`], also for its errors.
     pub fn kick(&self, code: u16, text: &str) -> Result<(), CloseTextError> {
         check_text(text)?;
         let now = self.handle.shared.clock.now();
@@ -186,7 +187,8 @@ impl Session {
     }
 
     /// Redirects the client of this session to another server; see
-    /// [`session::Server::redirect`](crate::session::Server::redirect), also for its errors. A client's end cannot.
+    /// [`session::Server::redirect`](crate::session::Server::redirect), also for its errors. At a client's end it
+    /// always fails.
     pub fn redirect(&self, token: &[u8]) -> Result<(), RedirectError> {
         let now = self.handle.shared.clock.now();
         let call = |server: &mut crate::session::Server, id| server.redirect(now, id, token);
@@ -204,7 +206,7 @@ impl Session {
         self.handle.shared.change(|state| Some(call(state.core.server()?, id)))
     }
 
-    /// The token for the server to go to after [`Event::Redirected`]; see
+    /// The token for the next server, after [`Event::Redirected`]; see
     /// [`session::Client::take_redirect`](crate::session::Client::take_redirect).
     #[must_use]
     pub fn take_redirect(&self) -> Option<Zeroizing<Vec<u8>>> {
@@ -214,19 +216,19 @@ impl Session {
         })
     }
 
-    /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait
-    /// meanwhile.
+    /// Calls a closure with the session, for statistics or for many messages at a time. `None`: the session is gone.
+    /// The other sessions of the socket wait meanwhile.
     pub fn connection<T>(&self, call: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         self.handle.with(call)
     }
 
-    /// Whether all that was sent on a reliable channel is known to have arrived; so it is, if the session is gone. See
-    /// [`Connection::is_delivered`].
+    /// Whether everything sent on a reliable channel is known to have arrived. Also `true` if the session is gone.
+    /// See [`Connection::is_delivered`].
     pub fn is_delivered(&self, channel: impl Into<AnyChannel>) -> bool {
         self.connection(|connection| connection.is_delivered(channel)).unwrap_or(true)
     }
 
-    /// Whether the session is up and takes what is sent.
+    /// Whether the session is up and accepts messages.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         let mut state = self.handle.shared.lock();
@@ -247,8 +249,8 @@ impl Session {
         state.source(self.handle.id).map_or_else(Vec::new, |connection| connection.user().to_vec())
     }
 
-    /// The text with which the peer closed or kicked, when [`closed`](Self::closed) has returned; see [`Connection::close_text`].
-    /// Empty if there is none.
+    /// The text that the peer gave when it closed or kicked, once [`closed`](Self::closed) has returned; see
+    /// [`Connection::close_text`]. Empty if there is none.
     #[must_use]
     pub fn close_text(&self) -> String {
         let mut state = self.handle.shared.lock();
@@ -284,12 +286,13 @@ stream! {
     ///
     /// # The end
     ///
-    /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged; it fails with `TimedOut` if for
-    ///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer reads what was written, and then the end: 0 bytes. What the peer
-    ///   writes is read as before. On the wire the end is an empty message.
-    /// - Who reads the end and closes the session in the same moment may keep the peer's `shutdown` from hearing that all has arrived: it fails
-    ///   then. So let that end close, or drop, the session which was the last to shut down.
-    /// - Dropped without, there is no end. The session goes on while something else holds it; otherwise it closes, see
-    ///   [`Session`], and then the peer reads what was written, and then an error. So half of a file never looks like a whole one.
+    /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged. It fails with `TimedOut` if
+    ///   nothing more is acknowledged for [this long](Self::set_shutdown_timeout). The peer reads what was written,
+    ///   and then the end: 0 bytes. Reading continues. On the wire, the end is an empty message.
+    /// - If one end closes the session as soon as it reads 0 bytes, the other end's `shutdown` may not hear that
+    ///   everything arrived, and fails. So let the end that shut down last close or drop the session.
+    /// - If it is dropped without `shutdown`, there is no end. The session continues while another handle exists.
+    ///   Otherwise it closes, see [`Session`], and the peer reads what was written and then an error. So half a file
+    ///   never looks like a whole one.
     Stream, ReadHalf, WriteHalf of Sessions
 }

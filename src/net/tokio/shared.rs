@@ -32,7 +32,7 @@ pub(super) struct State<C: Core> {
     pub(super) waiting: HashMap<C::Id, Waiting<C::Member>, Given>,
     /// Sessions that have connected and were not accepted yet.
     incoming: VecDeque<C::Id>,
-    /// Clients that ask to join, not taken by anybody yet, and tasks that wait for one.
+    /// Clients that ask to join and that no task has taken yet, and the tasks that wait for one.
     asking: VecDeque<C::Id>,
     askers: Vec<Waker>,
     /// Tasks that wait for a session to accept.
@@ -166,7 +166,7 @@ impl<C: Core> State<C> {
         }
     }
 
-    /// The socket has failed: nothing is sent any more, and everybody is told.
+    /// Notes that the socket has failed: nothing is sent any more, and every waiting task is woken.
     pub(super) fn fail(&mut self, error: &io::Error, woken: &mut Vec<Waker>) {
         self.failed = Some((error.kind(), error.to_string()));
         self.waiting.values_mut().for_each(|waiting| waiting.wake(woken, |_| true));
@@ -180,7 +180,7 @@ impl<C: Core> State<C> {
         self.owners == 0 && self.core.is_idle()
     }
 
-    /// A task has sent something on a channel.
+    /// Notes that a task has sent something on a channel.
     pub(super) fn sent(&mut self, id: C::Id, channel: u8, cx: &Context<'_>) {
         self.next = self.waiting.get_mut(&id).and_then(|waiting| waiting.sent(channel, cx.waker()));
         if self.next.is_some() {
@@ -214,13 +214,13 @@ impl<C: Core> State<C> {
         Poll::Pending
     }
 
-    /// Why nothing more happens with a session.
+    /// Why a session is over, or why the socket failed.
     pub(super) fn error(&self, id: C::Id) -> Option<io::Error> {
         let closed = || Some(self.waiting.get(&id)?.closed.as_ref()?.error.clone().into());
         self.failure().or_else(closed)
     }
 
-    /// From now on releases new sessions, and those that were not accepted.
+    /// Releases sessions that were not accepted, and from now on every new one.
     pub(super) fn refuse(&mut self, now: Time) {
         self.is_accepting = false;
         for id in self.incoming.drain(..).chain(self.asking.drain(..)) {
@@ -254,7 +254,7 @@ impl<C: Core> Handle<C> {
         self.shared.change(|state| state.core.member(self.id).map(call))
     }
 
-    /// Takes what `recv` finds in the session, or in what it has left.
+    /// Calls `recv` with the session, or with what is left of it, and waits if there is nothing.
     pub(super) fn poll_recv<T>(
         &self,
         cx: &Context<'_>,
@@ -270,7 +270,7 @@ impl<C: Core> Handle<C> {
                 received
             });
             if has_ended {
-                state.next = state.driver.take(); // the peer and those who wait are to be told
+                state.next = state.driver.take(); // it tells the peer and the waiting tasks
             }
             match received {
                 Ok(received) => Poll::Ready(Ok(received)),
@@ -320,7 +320,7 @@ impl<C: Core> Acceptor<C> {
         self.poll(cx, |state| &mut state.acceptors, next)
     }
 
-    /// Waits for a client that asks to join, of which `take` makes something.
+    /// Waits for a client that asks to join and for which `take` returns something.
     pub(super) fn poll_request<T>(
         &self,
         cx: &Context<'_>,
@@ -371,5 +371,5 @@ impl<C: Core> Drop for Acceptor<C> {
     }
 }
 
-/// Most sessions that have ended before they were accepted, and are still accepted for the data they sent.
+/// Most sessions that are kept for the data they sent, although they ended before they were accepted.
 const INCOMING_MAX: usize = 64;

@@ -19,7 +19,7 @@ pub(super) struct Way<C: Core> {
 }
 
 impl<C: Core> Way<C> {
-    /// Queues a message, or in a stream what there is room for.
+    /// Queues a message, or as much of a stream as there is room for.
     pub(super) fn poll_send(&self, cx: &Context<'_>, message: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_with(cx, |member, channel| member.write(channel, message))
     }
@@ -67,7 +67,7 @@ impl<C: Core> Clone for Way<C> {
 #[derive(Debug)]
 pub(super) struct Reader<C: Core> {
     pub(super) way: Way<C>,
-    /// A message that was longer than there was room for, and how much of it has been read.
+    /// A message that did not fit, and how much of it has been read.
     rest: Vec<u8>,
     read: usize,
     is_over: bool,

@@ -1,4 +1,4 @@
-//! Which tasks wait for what of one session.
+//! The tasks that wait for something of one session.
 
 use super::core::Closed;
 use crate::session::Event;
@@ -11,7 +11,7 @@ pub(super) enum For {
     Recv(u8),
     /// Room on a channel.
     Send(u8),
-    /// That what was sent on a channel has arrived.
+    /// The arrival of everything sent on a channel.
     Delivered,
     Datagram,
     Event,
@@ -23,7 +23,7 @@ pub(super) struct Waiting<T> {
     /// Number of handles. Without any, the session is released.
     pub(super) handles: usize,
     pub(super) closed: Option<Closed<T>>,
-    /// It has been up since there is this. One that was accepted was up before.
+    /// Whether it came up after this was made. A session that was accepted was up before.
     pub(super) is_up: bool,
     /// Ordered by channel, and within a channel by how long each has waited.
     tasks: Vec<Task>,
