@@ -1,5 +1,6 @@
-//! What the peer is told of packets received, and its pings, which are answered: at once where nothing is said, or with what is said
-//! anyway, and then with how long that took and what has come. Numbers of 64 bits, so nothing comes round.
+//! Acknowledges received packets and answers pings. A ping that came alone is answered at once. Any other answer may
+//! ride with data, and then says how long it waited and what had arrived. Packet numbers have 64 bits, so they do not
+//! wrap.
 
 use super::Connection;
 use super::observe::InUse;
@@ -9,15 +10,15 @@ use crate::session::wire::{AckFrame, EcnFrame, Frame};
 use crate::time::Time;
 use std::time::Duration;
 
-/// The newest packets received and whether the peer is still to be told.
+/// The newest packets received, and whether the peer must still be told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     newest: Option<Newest>,
-    /// When the peer is to be told at the latest; never: it has been.
+    /// When the peer must be told at the latest; never: it has been.
     pub(super) due: Time,
-    /// The oldest packet of which it has not been told, and wants to know.
+    /// The oldest packet that asks for an acknowledgement and has none yet.
     untold: Option<u64>,
-    /// Datagrams that may still tell it again, when they leave anyway: the first may have got lost.
+    /// How many datagrams that leave anyway may repeat the ACK: the first may have got lost.
     repeats: u8,
 }
 
@@ -43,7 +44,7 @@ impl Default for Received {
 }
 
 impl Received {
-    /// Notes a packet that was taken. `due`: when the peer wants to know at the latest.
+    /// Notes a packet that was accepted. `due`: when the peer wants to know at the latest.
     pub(super) fn add(&mut self, now: Time, pn: u64, due: Option<Time>) {
         match &mut self.newest {
             Some(newest) if pn <= newest.pn => {
@@ -63,7 +64,7 @@ impl Received {
         if let Some(due) = due {
             let oldest = self.untold.map_or(pn, |untold| untold.min(pn));
             let newest = self.newest.map_or(pn, |newest| newest.pn);
-            // Before the bits do not reach it any more, whatever still comes in the meantime.
+            // While the bits still reach the oldest packet, whatever else arrives in the meantime.
             let due = if newest - oldest >= REACH { now } else { due };
             self.due = self.due.min(due);
             self.untold = Some(oldest);
@@ -71,12 +72,12 @@ impl Received {
         }
     }
 
-    /// What a datagram that leaves now tells.
+    /// The ACK of a datagram that leaves now, if there is one.
     pub(super) fn peek(&self, now: Time) -> Option<AckFrame> {
         self.newest(now).filter(|_| self.due != Time::NEVER || self.repeats > 0)
     }
 
-    /// The same, whether it is news or not.
+    /// The same, even if it is not news.
     pub(super) fn newest(&self, now: Time) -> Option<AckFrame> {
         self.newest.map(|newest| newest.frame(now))
     }
@@ -89,22 +90,24 @@ impl Received {
     }
 }
 
-/// The low half of a packet number, which is what an ACK has.
+/// The low 16 bits of a packet number, which is what an ACK has.
 #[expect(clippy::cast_possible_truncation, reason = "the low half")]
 pub(super) const fn low(pn: u64) -> Seq16 {
     Seq16(pn as u16)
 }
 
-/// What had arrived when a ping came, and when the newest of that did: so whoever pinged knows how long the answer has waited.
+/// What had arrived when a ping came, and when the newest of it did. It tells the peer how long the answer has
+/// waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrived {
     newest: Newest,
-    /// How many packets had come.
+    /// How many packets had arrived.
     counts: EcnFrame,
 }
 
 impl Connection {
-    /// A ping has come. `rides`: with more than signs of life, so its answer may do so as well, with what had arrived.
+    /// Takes a ping. `rides`: it came with more than signs of life, so its answer may ride as well and say what had
+    /// arrived.
     pub(super) fn on_ping(&mut self, pn: u64, stamp: u64, rides: bool) {
         let newest = self.received.newest.filter(|newest| rides && newest.pn == pn);
         self.answer = Some((stamp, newest.is_some()));
@@ -113,7 +116,7 @@ impl Connection {
         }
     }
 
-    /// When the answer leaves at the latest, if there is one.
+    /// When the answer must leave; never: there is none.
     pub(super) fn answer_due(&self, now: Time) -> Time {
         match (self.answer, &self.measured.in_use) {
             (Some((_, true)), Some(in_use)) => in_use.arrived.newest.at + WAIT,
@@ -122,7 +125,7 @@ impl Connection {
         }
     }
 
-    /// Writes the answer, if it is due, or may ride and there is room for it.
+    /// Writes the answer if it is due or may ride, and there is room for it.
     pub(super) fn write_answer(&mut self, out: &mut Out<'_>, rides: bool) {
         let leaves = self.answer.is_some() && (rides || self.answer_due(out.now) <= out.now);
         if !leaves || !out.has_room(ANSWER) {
@@ -137,10 +140,10 @@ impl Connection {
     }
 }
 
-/// Packet numbers from the oldest that is not told to the newest, at which the peer is told at once: half of what an ACK reaches, so
-/// that the owner may take a few datagrams before it polls.
+/// If the oldest unacknowledged packet is this far behind the newest, the peer is told at once. This is half of what
+/// an ACK reaches, so that the owner may take a few datagrams before it polls.
 const REACH: u64 = 15;
-/// Times that an ACK is told again, each with a datagram that leaves anyway.
+/// How often an ACK is repeated, each time with a datagram that leaves anyway.
 const REPEATS: u8 = 2;
 /// How long an answer may wait for something to ride with.
 const WAIT: Duration = Duration::from_millis(40);

@@ -1,4 +1,4 @@
-//! What time does to a connection, and when it is to be woken: signs of life are given, and missed.
+//! The timers of a connection: keepalives, the timeout, and when it must be polled next.
 
 use super::Connection;
 use super::life::Life;
@@ -17,9 +17,9 @@ pub(super) struct Keepalive {
     /// When the peer was last heard.
     pub(super) heard: Time,
     spoke: Time,
-    /// When something was last sent that the peer answers with how the path is: a ping, or what asks for an ACK.
+    /// When something was last sent whose answer measures the path: a ping, or a packet that asks for an ACK.
     asked: Time,
-    /// Packets sent since that have more than signs of life, and are not answered.
+    /// Packets sent since then that have more than signs of life and that the peer does not answer.
     unasked: u8,
     /// Pings since one was answered.
     pings: u8,
@@ -27,9 +27,9 @@ pub(super) struct Keepalive {
     pub(super) now: Time,
     /// When anything but signs of life was last sent or received.
     pub(super) busy: Time,
-    /// Not before this the peer counts as silent: we were not there to hear it.
+    /// The peer does not time out before this, because this end was not there to hear it.
     grace: Time,
-    /// Nothing has been received yet: the peer may wait for a sign that we are there.
+    /// Nothing has been received yet: the peer may be waiting to hear from this end.
     unheard: bool,
     ping_now: bool,
 }
@@ -62,7 +62,7 @@ impl Keepalive {
         self.now = self.now.max(now);
     }
 
-    /// Whether that ends a standstill, ours or of the path.
+    /// Notes that the peer was heard. Returns whether that ends a standstill of this end or of the path.
     pub(super) fn on_heard(&mut self, now: Time) -> bool {
         let silence = now.micros_since(self.heard);
         self.heard = now;
@@ -70,7 +70,8 @@ impl Keepalive {
         silence > STANDSTILL.max(u64::from(self.interval) * 5 / 2)
     }
 
-    /// A packet leaves. `asks`: for an ACK; `pings`: with a ping; `works`: with more than signs of life.
+    /// Notes that a packet leaves. `asks`: it asks for an ACK; `pings`: it has a ping; `works`: it has more than
+    /// signs of life.
     pub(super) const fn on_sent(&mut self, now: Time, asks: bool, pings: bool, works: bool) {
         self.spoke = now;
         self.ping_now = false;
@@ -86,7 +87,7 @@ impl Keepalive {
         self.pings = 0;
     }
 
-    /// When a ping is due that leaves without anything else: after silence, or when none could ride.
+    /// When a ping must leave alone: after silence, or when none could ride.
     pub(super) fn ping_at(&self) -> Time {
         if self.ping_now {
             return self.spoke;
@@ -96,8 +97,9 @@ impl Keepalive {
         rides.map_or(silent, |at| at.min(silent))
     }
 
-    /// Whether a ping rides with a packet that has more than signs of life, so that an end that sends only what is not answered knows how
-    /// the path is as well. `patience` is how long an answer takes: without one a few more ride soon.
+    /// Whether a ping rides with a packet that has more than signs of life, so that an end whose packets nobody
+    /// answers measures the path as well. `patience` is how long an answer may take; without one, a few more pings
+    /// ride soon.
     pub(super) fn rides(&self, now: Time, patience: impl FnOnce() -> Duration) -> bool {
         let is_due = self.is_unasked() && self.rides_at() <= now;
         let wait = || if self.pings > 1 { AGAIN } else { patience() };
@@ -108,7 +110,7 @@ impl Keepalive {
         self.asked.after(self.interval.into())
     }
 
-    /// Whether an end sends what nobody answers.
+    /// Whether this end sends packets that nobody answers.
     pub(super) const fn is_unasked(&self) -> bool {
         self.unasked >= UNASKED
     }
@@ -119,7 +121,7 @@ impl Keepalive {
 }
 
 impl Connection {
-    /// Does what is due, but for sending.
+    /// Does everything that is due, except sending.
     pub(in crate::session) fn handle_timeout(&mut self, now: Time) {
         self.do_what_is_due(now);
         self.observe(now);
@@ -177,7 +179,7 @@ impl Connection {
         Some(next)
     }
 
-    /// When the peer is told something that it is owed.
+    /// When control frames are due next.
     pub(super) fn control_due(&self, now: Time) -> Time {
         if self.path.response.is_some() {
             return now;
@@ -199,16 +201,17 @@ impl Connection {
     }
 }
 
-/// Packets that nobody answers after which a ping rides: those of an end that says something now and then wait for a silence.
+/// A ping rides after this many packets that nobody answers. An end that sends only now and then pings after a
+/// silence.
 const UNASKED: u8 = 4;
-/// Pings that follow one that was not answered in time, and time between them, µs.
+/// How many pings follow one that was not answered in time, and the time between them.
 const TRIES: u8 = 4;
 const AGAIN: Duration = Duration::from_millis(20);
-/// What comes after a longer silence, µs, or after more than two keepalives, was held.
+/// A longer silence, µs, that is also longer than two and a half keepalive intervals, is a standstill.
 const STANDSTILL: u64 = 1_000_000;
-/// Longer between two calls, µs, and we were frozen.
+/// If two calls are further apart than this, µs, this end was frozen.
 const GAP: u64 = 5_000_000;
-/// What the peer then gets, µs: time for a few pings and their answers.
+/// How long the peer then has to be heard, µs: time for a few pings and their answers.
 const GRACE: u64 = 2_000_000;
 /// Time between two pings until the first packet of the peer, µs.
 const UNHEARD: u64 = 100_000;

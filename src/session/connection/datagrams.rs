@@ -1,4 +1,4 @@
-//! Unreliable datagrams: those that wait to be sent, which of them arrived, those that wait to be read.
+//! Unreliable datagrams: those waiting to be sent, those known to have arrived, those waiting to be read.
 
 use super::acks::low;
 use super::memory::held;
@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    /// Most bytes of one that is sent.
+    /// Longest datagram that can be sent, bytes.
     max: u16,
-    /// Made for the first.
+    /// Created for the first datagram.
     queues: Option<Box<Queues>>,
 }
 
@@ -24,9 +24,9 @@ struct Queues {
     out: DatagramQueue,
     /// The id of the next datagram that leaves.
     leaves: u64,
-    /// The id of the next one that is sent.
+    /// The id that the next datagram gets.
     next: u64,
-    /// What left in which packet.
+    /// Which datagrams left in which packet.
     carried: SequenceBuffer<Carried>,
     delivered: VecDeque<DatagramId>,
     received: DatagramQueue,
@@ -83,7 +83,7 @@ impl Datagrams {
         Some(datagram)
     }
 
-    /// The last `count` that were popped left in the packet `pn`.
+    /// Notes that the last `count` datagrams popped left in the packet `pn`.
     pub(super) fn on_sent(&mut self, pn: u64, count: u16) {
         if let Some(queues) = &mut self.queues {
             queues.carried.insert(low(pn), Carried { first: queues.leaves - u64::from(count), count });
@@ -105,7 +105,7 @@ impl Datagrams {
         self.queues.as_mut()?.delivered.pop_front()
     }
 
-    /// Takes one of the peer's; `false`: there is no room for it.
+    /// Queues a datagram of the peer; `false`: there is no room for it.
     pub(super) fn receive(&mut self, config: &SessionConfig, datagram: &[u8]) -> bool {
         let Queues { received, .. } = self.queues(config);
         let dropped = received.dropped();
@@ -153,5 +153,5 @@ impl Datagrams {
     }
 }
 
-/// Ids of delivered datagrams that nobody has asked for.
+/// Most ids of delivered datagrams that are kept until they are taken.
 const DELIVERED_MAX: usize = 1024;

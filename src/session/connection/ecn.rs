@@ -1,5 +1,5 @@
-//! The marks of queues that fill (ECN): those of what has come are told, those of what was sent are heeded, as long as the path and the
-//! peer leave them alone.
+//! ECN: marks of received packets are reported to the peer, and marks of sent packets are heeded, as long as the path
+//! and the peer do not corrupt them.
 //!
 //! Source: RFC 9000 (13.4 and A.4), RFC 9002 (7.1), with the counts of all packets of the session instead of those of an ACK.
 
@@ -14,41 +14,41 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     received: EcnFrame,
-    /// When the peer is to be told at the latest, or never, and not before when.
+    /// When the peer must be told, or never, and the earliest time for it.
     pub(super) due: Time,
     not_before: Time,
-    /// Datagrams that may still tell it, when they leave anyway.
+    /// How many datagrams that leave anyway may still report.
     repeats: u8,
     path: PathMarks,
     /// Packets sent, as the peer would count them.
     sent: EcnFrame,
-    /// What the peer has told last, and in which packet.
+    /// The last counts of the peer, and the packet they came in.
     told: EcnFrame,
     told_in: Option<u64>,
     /// Whether the last packet that was sent is marked.
     is_marked: bool,
-    /// Share of packets that are marked, of about the last 64.
+    /// Share of marked packets, of about the last 64.
     pub(super) share: Loss,
     /// Packets that the peer says were marked.
     pub(super) total: u64,
 }
 
-/// What is known of what the path does to marks.
+/// What is known about the path's treatment of marks.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum PathMarks {
-    /// Nothing: so many more packets are marked.
+    /// Nothing yet: this many more packets are marked.
     Testing(u8),
-    /// The peer has not told of any.
+    /// The peer has not reported any.
     #[default]
     Unknown,
     /// They arrive.
     Valid,
-    /// They do not, or what the peer tells cannot be.
+    /// They do not arrive, or the peer's counts are impossible.
     Invalid,
 }
 
 impl Marks {
-    /// For a session of both of whose ends have these features.
+    /// For a session whose ends both have these features.
     pub(super) fn new(features: u32) -> Option<Box<Self>> {
         (features & FEATURE_ECN != 0)
             .then(|| Box::new(Self { due: Time::NEVER, path: PathMarks::Testing(TESTS), ..Self::default() }))
@@ -58,8 +58,8 @@ impl Marks {
         self.path == PathMarks::Valid
     }
 
-    /// A packet has come. If it `only_tells` of others, its mark waits for what leaves anyway: or two ends whose packets are all marked would
-    /// tell each other of that for ever.
+    /// Counts a received packet. If it `only_tells` of others, its mark waits for a datagram that leaves anyway.
+    /// Otherwise two ends whose packets are all marked would report that to each other forever.
     pub(super) fn on_received(&mut self, ecn: Option<Ecn>, only_tells: bool, due: Time) {
         let EcnFrame { unmarked, capable, congested } = &mut self.received;
         let count = match ecn {
@@ -74,7 +74,7 @@ impl Marks {
         }
     }
 
-    /// Tells the peer which marks have come, if that is due, or else if it may ride along; `must`: only if it is due.
+    /// Reports the received marks if that is due, or if the report may ride along; `must`: only if it is due.
     pub(super) fn write(&mut self, out: &mut Out<'_>, must: bool) -> bool {
         let rides = !must && self.repeats > 0 && self.not_before <= out.now;
         if !(rides || self.due <= out.now) || out.frames.push(&Frame::Ecn(self.received)).is_err() {
@@ -99,13 +99,13 @@ impl Marks {
         *count = count.wrapping_add(1);
     }
 
-    /// The peer is reached by another path, which is tested anew. What was sent before may still be told of.
+    /// The peer is reached by another path, which is tested anew. Packets sent before may still be reported.
     pub(super) fn path_changed(&mut self) {
         self.path = PathMarks::Testing(TESTS);
         self.share = Loss::default();
     }
 
-    /// What the peer has counted, in the packet `pn`; returns how many more were marked by the path.
+    /// Takes the peer's counts, from the packet `pn`. Returns how many more packets the path has marked.
     pub(super) fn on_counts(&mut self, pn: u64, counts: EcnFrame) -> u32 {
         if self.path == PathMarks::Invalid || self.told_in.is_some_and(|newest| pn <= newest) {
             return 0;
@@ -138,12 +138,12 @@ impl Marks {
 }
 
 impl Connection {
-    /// What the IP header of the datagram is to say that was written last.
+    /// The mark for the IP header of the datagram that was written last.
     pub(in crate::session) fn transmit_ecn(&self) -> Option<Ecn> {
         self.marks.as_ref().filter(|marks| marks.is_marked).map(|_| Ecn::Capable)
     }
 
-    /// How many packets have come. Where marks are not heeded none is.
+    /// How many packets have arrived. If marks are not heeded, none counts as marked.
     pub(super) fn packets_received(&self) -> EcnFrame {
         let none = EcnFrame { unmarked: self.received_low(), ..EcnFrame::default() };
         self.marks.as_ref().map_or(none, |marks| marks.received)
@@ -156,20 +156,20 @@ impl Connection {
     }
 }
 
-/// Packets that are marked to see what the path does. Source: RFC 9000 (A.4).
+/// Packets that are marked to test the path. Source: RFC 9000 (A.4).
 const TESTS: u8 = 10;
-/// Times that counts are told, with datagrams that leave anyway, after the last packet.
+/// How often counts are reported after the last packet, with datagrams that leave anyway.
 const REPEATS: u8 = 3;
-/// Counts are told no sooner after each other.
+/// Least time between two reports of counts.
 const TELL_EACH: Duration = Duration::from_millis(10);
-/// One report counts for no more packets, of each kind: the share is of the last 64.
+/// Most packets of each kind that one report counts for: the share is of about the last 64.
 const SAMPLES: u32 = 256;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Marks of an end that has sent so many packets while they were tested, and no others.
+    /// Marks of an end that has sent 20 packets, of which the first ten tested the path.
     fn tested() -> Marks {
         let mut marks = *Marks::new(1).unwrap();
         (0..20).for_each(|_| marks.on_sent());

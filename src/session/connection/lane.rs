@@ -1,4 +1,4 @@
-//! What one channel sends by KCP: its control block, the long messages that are cut for it, and what waits for room.
+//! What one channel sends by KCP: its control block, the long messages that are cut for it, and its wait for room.
 
 use super::large::{self, Joined, Large, PART};
 use crate::kcp::Kcp;
@@ -14,44 +14,45 @@ pub(super) struct Lane {
     pub(super) channel: u8,
     pub(super) kcp: Kcp<DatagramQueue>,
     pub(super) large: Option<Box<Large>>,
-    /// Since when the peer's window is closed while something waits for it, and nothing more is acknowledged than `blocked_at`; never: it is not.
+    /// Since when the peer's window has been closed while something waits and nothing beyond `blocked_at` is
+    /// acknowledged; never: it is not.
     pub(super) blocked: Time,
     pub(super) blocked_at: Sn,
-    /// Since when received data finds no room in the memory of all sessions; never: it does.
+    /// Since when received data has found no room in the memory of all sessions; never: there is room.
     pub(super) starved: Time,
-    /// Segments that a message needs which found no room; 0: none does.
+    /// Segments that a refused message needs; 0: none was refused.
     pub(super) needs: u16,
     /// The next message is complete and was not cut, so there is nothing to join until it is read.
     pub(super) is_next_whole: bool,
-    /// It was asked whether all has arrived, and it had not.
+    /// Somebody asked whether everything had arrived, and it had not.
     pub(super) is_asked: bool,
     pub(super) wait: Option<Box<Wait>>,
 }
 
-/// A lane waits for room for bytes. They are kept for it: what others ask for later they do not get before.
+/// A lane's wait for room in memory. The room is reserved for it: lanes that ask later do not get it first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) need: u32,
-    /// Since when; once it was told that there is room, until when that is kept for it.
+    /// Since when it waits; once it was told that there is room, until when the room is reserved.
     pub(super) at: Time,
     pub(super) is_told: bool,
 }
 
 impl Wait {
-    /// Who has less comes first.
+    /// The lane with the lower turn comes first.
     pub(super) const fn turn(&self) -> Time {
         if self.is_told { Time::ZERO } else { self.at }
     }
 
-    /// Bytes that it needs of the memory of all; a long message has its own.
+    /// Bytes that it needs of the shared memory; a long message has its own.
     pub(super) const fn room(&self, is_stream: bool) -> usize {
         if is_stream || (self.need as usize) < PART { self.need as usize } else { 0 }
     }
 }
 
 impl Lane {
-    /// Makes what is due; whether something waits that has not left.
-    /// `rtt` is the round trip of the session, µs; 0: it is not known.
+    /// Makes what is due. Returns whether something waits that has not left. `rtt` is the round trip of the session,
+    /// µs; 0: unknown.
     pub(super) fn update_if_due(&mut self, now: Time, rtt: u64, ahead: Option<&mut InPacket<'_>>) -> bool {
         self.kcp.expect_round_trip(rtt);
         self.feed();
@@ -61,7 +62,7 @@ impl Lane {
         !self.kcp.output().is_empty()
     }
 
-    /// Hands on what there is room for of long messages.
+    /// Passes long messages to KCP, as far as there is room.
     #[inline]
     pub(super) fn feed(&mut self) {
         if let Some(large) = &mut self.large {
@@ -69,17 +70,17 @@ impl Lane {
         }
     }
 
-    /// Whether all that was sent has arrived.
+    /// Whether everything sent has arrived.
     pub(super) fn is_idle(&self) -> bool {
         self.kcp.wait_snd() == 0 && self.waiting() == 0
     }
 
-    /// Long messages of which KCP does not have all.
+    /// Long messages that KCP does not have completely.
     pub(super) fn waiting(&self) -> usize {
         self.large.as_ref().map_or(0, |large| large.waiting())
     }
 
-    /// Bytes of messages until they are acknowledged, but for a long one that is being sent.
+    /// Bytes of unacknowledged messages, except a long one that is being sent.
     pub(super) fn held(&self) -> usize {
         self.kcp.send_held() + self.large.as_ref().map_or(0, |large| large.held())
     }
@@ -97,7 +98,7 @@ impl Lane {
         }
     }
 
-    /// Whether half of its queue is empty, and as much as was refused.
+    /// Whether half of its queue is free, and as much as was refused.
     pub(super) fn has_half_room(&self) -> bool {
         let (waiting, queue) = (self.kcp.waiting(), self.queue());
         let has_room = waiting + u32::from(self.needs).min(queue) <= queue;
@@ -121,21 +122,21 @@ impl Lane {
         let Some(max) = max.filter(|_| !self.is_next_whole) else { return Ok(Joined::default()) };
         let is_joining = self.large.as_ref().is_some_and(|large| large.is_joining());
         if !is_joining && (self.kcp.receive_held() as usize) < PART.min(max) {
-            return Ok(Joined::default()); // too little for a part, or for more than there may be
+            return Ok(Joined::default()); // too little for a part, or for a message that is too long
         }
         let joined = large::join(&mut self.large, &mut self.kcp, max, left)?;
         self.is_next_whole = joined.is_next_whole;
         Ok(joined)
     }
 
-    /// Takes the next message, if it was joined; another one comes after it.
+    /// Takes the next message if it was joined. What comes after it may need joining.
     pub(super) fn take_ready(&mut self) -> Option<Bytes> {
         self.is_next_whole = false;
         self.large.as_mut()?.take_ready()
     }
 
-    /// Notes whether received data found room. `before`: the number that was expected next, and how many segments were
-    /// refused until then.
+    /// Notes whether received data found room. `before`: the next expected number and the count of refused segments
+    /// before this input.
     #[cold]
     pub(super) fn note_room(&mut self, now: Time, is_short: bool, before: (Sn, u32)) {
         let (next, refused) = self.kcp.received_up_to();

@@ -1,4 +1,4 @@
-//! What channels send by KCP: a control block each, side by side in the datagrams of one session.
+//! The channels that KCP carries: one control block each, sharing the datagrams of one session.
 
 use super::lane::Lane;
 use super::large::Joined;
@@ -13,19 +13,19 @@ use crate::time::Time;
 use crate::wire::{DatagramQueue, InPacket, conv_of};
 use std::sync::Arc;
 
-/// The lanes of one end: the control blocks of channels. That of channel n has the conv of the session + n, which wraps: within what the
-/// session has authenticated a conv only tells channels apart.
+/// The lanes of one end: one for each channel that is used. The conv of channel n is that of the session + n, and
+/// wraps. The session authenticates everything, so a conv only tells channels apart.
 #[derive(Debug)]
 pub(super) struct Lanes {
     conv: u32,
-    /// Longest datagram; what is cut is cut for that.
+    /// Longest datagram. Segments are cut to fit into it.
     max_datagram: u16,
-    /// A lane may have made what has not left.
+    /// A lane may have frames that have not left.
     may_wait: bool,
     /// The user may wait for a lane to become [writable](Self::became_writable).
     pub(super) is_awaited: bool,
     pub(super) config: Arc<SessionConfig>,
-    /// By channel; each is made when it is used: most sessions of a big server are idle.
+    /// By channel. Each is created when it is first used, since most sessions of a big server are idle.
     pub(super) lanes: Vec<Lane>,
 }
 
@@ -36,7 +36,7 @@ impl Lanes {
         Ok(Self { conv, max_datagram, may_wait: false, is_awaited: false, config, lanes: Vec::new() })
     }
 
-    /// The lane of a channel as it is before it is used, if the channel has one.
+    /// A new lane for a channel, if the channel has one.
     fn fresh(&self, channel: u8) -> Option<Lane> {
         let of = self.config.channels.get(usize::from(channel)).filter(|of| has_lane(of))?;
         let config = self.config.lane(of, self.max_datagram);
@@ -82,7 +82,7 @@ impl Lanes {
         self.lanes.iter_mut().find(|lane| lane.channel == channel)
     }
 
-    /// A lane that is used from now on; `None`: the channel has none.
+    /// The lane of a channel, created if needed; `None`: the channel has none.
     pub(super) fn used(&mut self, channel: u8) -> Option<&mut Lane> {
         match self.position(channel) {
             Some(at) => self.lanes.get_mut(at),
@@ -94,7 +94,7 @@ impl Lanes {
         self.lanes.iter().all(|lane| lane.kcp.rmt_wnd() > 0)
     }
 
-    /// Whether nothing of a channel is under way; of one that was not used, nothing is.
+    /// Whether nothing of a channel is in flight. Also true if the channel was never used.
     pub(super) fn is_delivered(&mut self, channel: u8) -> bool {
         let Some(lane) = self.get_mut(channel) else { return true };
         lane.is_asked = !lane.is_idle();
@@ -103,7 +103,7 @@ impl Lanes {
         !is_asked
     }
 
-    /// Whether a lane has become what its user waits for, once.
+    /// Whether a lane has room or has delivered everything, and its user waits for that. Says so once.
     pub(super) fn became_writable(&mut self) -> bool {
         if !self.is_awaited {
             return false;
@@ -113,7 +113,7 @@ impl Lanes {
         any
     }
 
-    /// Looks at the control block of a channel, used or not; `None`: it has none.
+    /// Calls `at` with the control block of a channel, used or not; `None`: it has none.
     pub(super) fn look<T>(&self, channel: u8, at: impl Fn(&Kcp<DatagramQueue>) -> T) -> Option<T> {
         match self.get(channel) {
             Some(lane) => Some(at(&lane.kcp)),
@@ -121,7 +121,7 @@ impl Lanes {
         }
     }
 
-    /// Whether a channel has a message here.
+    /// Whether a lane has a message of a channel to read.
     pub(super) fn has_message(&self, channel: u8) -> bool {
         self.get(channel).is_some_and(Lane::is_readable)
     }
@@ -137,7 +137,7 @@ impl Lanes {
         totals
     }
 
-    /// Switches the event logs on, with room for so many events each, or off.
+    /// Switches the event logs on, with room for `most` events each; 0 switches them off.
     pub(super) fn log_events(&mut self, now: Time, most: usize) {
         for channel in (0..).take(self.config.channels.len()) {
             if let Some(lane) = if most > 0 { self.used(channel) } else { self.get_mut(channel) } {
@@ -146,7 +146,7 @@ impl Lanes {
         }
     }
 
-    /// Bytes of the heap, and those that are kept free so that what has come can be read.
+    /// Bytes on the heap, and those reserved so that arriving messages can be completed.
     pub(super) fn memory(&self) -> usize {
         let lane = |lane: &Lane| {
             let large = lane.large.as_ref().map_or(0, |large| large.memory());
@@ -156,19 +156,19 @@ impl Lanes {
         self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
     }
 
-    /// Since when data arrives that there is no memory for.
+    /// Since when data has arrived that there is no memory for.
     pub(super) fn starved(&self) -> Option<Time> {
         let since = self.lanes.iter().map(|lane| lane.starved).min()?;
         (since != Time::NEVER).then_some(since)
     }
 
-    /// What has found no room so far waits from now on.
+    /// Restarts the wait of data that has found no room.
     pub(super) fn restart_starved(&mut self, now: Time) {
         let starved = self.lanes.iter_mut().filter(|lane| lane.starved != Time::NEVER);
         starved.for_each(|lane| lane.starved = now);
     }
 
-    /// Frees what has arrived of incomplete messages, and waits for no more of them. Returns whether there were any.
+    /// Frees the parts of incomplete messages, and waits for no more of them. Returns whether there were any.
     pub(super) fn drop_joining(&mut self) -> bool {
         let mut any = false;
         for lane in &mut self.lanes {
@@ -178,7 +178,7 @@ impl Lanes {
         any
     }
 
-    /// Takes the segments of a frame, which may take `left` bytes of memory. Returns the channel if it has a message.
+    /// Takes the segments of a frame, which may use `left` bytes of memory. Returns the channel if it has a message.
     pub(super) fn input(
         &mut self,
         now: Time,
@@ -205,7 +205,7 @@ impl Lanes {
         if lane.kcp.broken_chains() != chains {
             return Err(CloseReason::StreamCorrupt);
         }
-        lane.feed(); // or nothing would be due when all that KCP had has arrived
+        lane.feed(); // else nothing would be due once everything KCP had has arrived
         if is_short || lane.starved != Time::NEVER {
             lane.note_room(now, is_short, before);
         }
@@ -214,9 +214,9 @@ impl Lanes {
         Ok((joined, readable))
     }
 
-    /// Makes what is due now, of each lane when what it made before has left. The first frame of all goes into a packet, if there is one:
-    /// behind what is in that buffer, which may become so many bytes long. Returns the channel that it is of, if it fits. `rtt` is the
-    /// round trip of the session, µs; 0: it is not known.
+    /// Makes what is due now on each lane whose earlier frames have left. If there is a `packet`, the first frame
+    /// goes straight into it, behind what is in the buffer, which may grow to the given length. Returns the channel
+    /// of that frame, if it fits. `rtt` is the round trip of the session, µs; 0: unknown.
     pub(super) fn update(
         &mut self,
         now: Time,
@@ -226,7 +226,7 @@ impl Lanes {
         self.may_wait = false;
         let (mut packet, mut first) = (packet, None);
         for lane in &mut self.lanes {
-            // What is made behind the first comes behind it.
+            // Later frames stay behind the first.
             if let Some((buffer, end)) = packet.as_mut().filter(|_| first.is_none() && !self.may_wait) {
                 let mut ahead = InPacket::new(buffer, *end);
                 self.may_wait = lane.update_if_due(now, rtt, Some(&mut ahead));
@@ -238,17 +238,17 @@ impl Lanes {
         first
     }
 
-    /// Tells the peer now what has come on lanes that send nothing.
+    /// Acknowledges now what has arrived on lanes that send nothing.
     pub(super) fn acknowledge(&mut self, now: Time) {
         self.may_wait = true;
         for lane in &mut self.lanes {
             if lane.kcp.wait_snd() == 0 && !lane.kcp.is_idle() {
-                lane.kcp.acknowledge(now); // nothing comes any more that it could ride with
+                lane.kcp.acknowledge(now); // no data comes that it could ride with
             }
         }
     }
 
-    /// What a lane has waited for in vain.
+    /// Fails if a lane has waited too long for its peer.
     pub(super) fn judge(&mut self, now: Time) -> Result<(), CloseReason> {
         let slow_peer = self.config.slow_peer;
         for lane in &mut self.lanes {
@@ -260,7 +260,7 @@ impl Lanes {
                 continue;
             }
             let snd_una = lane.kcp.snd_una();
-            // A peer that reads slowly opens its window for a moment each time, which may not be when we look.
+            // A peer that reads slowly opens its window only for moments, which we may miss.
             if lane.blocked == Time::NEVER || lane.blocked_at != snd_una {
                 (lane.blocked, lane.blocked_at) = (now, snd_una);
             } else if now.since(lane.blocked) >= slow_peer {
@@ -293,7 +293,8 @@ impl Lanes {
         Some((lane.channel, lane.kcp.output_mut().pop()?))
     }
 
-    /// Takes a frame of at most `room` bytes of the last channel that has one, but for those whose bit is set in `except`.
+    /// Takes a frame of at most `room` bytes of the last channel that has one, except channels whose bit is set in
+    /// `except`.
     pub(super) fn pop_last(&mut self, room: usize, except: u64) -> Option<(u8, &[u8])> {
         let has_one = |lane: &&mut Lane| {
             except & (1 << lane.channel) == 0 && lane.kcp.output().next_len().is_some_and(|len| len <= room)
@@ -302,7 +303,7 @@ impl Lanes {
         Some((lane.channel, lane.kcp.output_mut().pop()?))
     }
 
-    /// Cuts what is sent from now on for datagrams of so many bytes. What is cut already stays as it is.
+    /// From now on, cuts segments for datagrams of at most this many bytes. Existing segments stay as they are.
     pub(super) fn set_datagram(&mut self, max_datagram: u16) {
         self.max_datagram = max_datagram;
         let mtu = SessionConfig::frame_max(max_datagram);
@@ -330,7 +331,7 @@ impl Lanes {
         self.get(channel).map_or(0, |lane| lane.kcp.wait_snd() + lane.waiting())
     }
 
-    /// Long messages of which not all are segments yet, but for as many of a channel as are `counted` already.
+    /// Long messages that are not completely segments yet, without those of each channel that are `counted` already.
     pub(super) fn waiting(&self, counted: impl Fn(u8) -> usize) -> usize {
         self.lanes.iter().map(|lane| lane.waiting().saturating_sub(counted(lane.channel))).sum()
     }

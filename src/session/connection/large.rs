@@ -1,7 +1,8 @@
-//! Messages too long for KCP, or for a packet: cut into messages of KCP, and put together.
+//! Messages too long for KCP or for a packet: they are cut into messages of KCP and joined again.
 //!
-//! A message of [`PART`] bytes or more leaves in parts of as many; a shorter part, which may be empty, ends it. Shorter messages are as they
-//! are. So a small message costs nothing, and a long one is handed to KCP as its window moves.
+//! A message of [`PART`] bytes or more leaves in parts of that size; a shorter part, which may be empty, ends it.
+//! Shorter messages are not cut. So a small message costs nothing, and a long one is passed to KCP as its window
+//! moves.
 
 use crate::kcp::Kcp;
 use crate::session::event::CloseReason;
@@ -9,18 +10,18 @@ use crate::wire::DatagramQueue;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// What is cut and put together on one channel. Made for the first long message in either direction.
+/// The long messages of one channel. Created for the first one in either direction.
 #[derive(Debug, Default)]
 pub(super) struct Large {
-    /// Messages of which KCP does not have all yet, in their order: long ones, and what must not overtake them.
+    /// Messages that KCP does not have completely, in order: long ones, and those that must not overtake them.
     out: VecDeque<Bytes>,
-    /// Bytes of the first that KCP has.
+    /// Bytes of the first that KCP already has.
     sent: usize,
     /// Bytes of all of them.
     out_bytes: usize,
-    /// The parts of the message that is coming.
+    /// The parts of the message that is arriving.
     joining: Option<Vec<u8>>,
-    /// A message that is whole.
+    /// A complete message.
     ready: Option<Bytes>,
 }
 
@@ -30,7 +31,7 @@ impl Large {
         self.out.push_back(message);
     }
 
-    /// Messages of which KCP does not have all.
+    /// Messages that KCP does not have completely.
     pub(super) fn waiting(&self) -> usize {
         self.out.len()
     }
@@ -40,7 +41,7 @@ impl Large {
         self.out_bytes - self.out.front().map_or(0, Bytes::len)
     }
 
-    /// Hands on as much as keeps a window full.
+    /// Passes on enough to keep KCP's window full.
     pub(super) fn feed(&mut self, kcp: &mut Kcp<DatagramQueue>) {
         while let Some(front) = self.out.front()
             && kcp.waiting() < kcp.config().snd_wnd.into()
@@ -77,8 +78,8 @@ impl Large {
         self.ready.take()
     }
 
-    /// Takes the parts that KCP has of messages of at most `max` bytes, up to the end of one. As long as there are `left` bytes of memory, the
-    /// room for them doubles.
+    /// Takes parts from KCP, up to the end of one message of at most `max` bytes. The room for them doubles while
+    /// there are `left` bytes of memory.
     fn join(&mut self, kcp: &mut Kcp<DatagramQueue>, max: usize, left: u64) -> Result<Joined, CloseReason> {
         let mut joined = Joined::default();
         while self.ready.is_none()
@@ -87,8 +88,8 @@ impl Large {
             let start = self.joining.as_ref().map_or(0, Vec::len);
             let end = start + len;
             if len > PART || end > max {
-                self.joining = Some(Vec::new()); // what is left of it is no message
-                return Err(CloseReason::StreamCorrupt); // no peer of the same channels sends that
+                self.joining = Some(Vec::new()); // its rest is not taken for a message
+                return Err(CloseReason::StreamCorrupt); // no peer with the same channels sends that
             }
             if len < PART && self.joining.is_none() {
                 joined.is_next_whole = true; // a message that was not cut
@@ -112,7 +113,7 @@ impl Large {
         Ok(joined)
     }
 
-    /// Frees what has arrived of an incomplete message. Its rest is not taken for one. Returns whether there was any.
+    /// Frees the parts of an incomplete message. Its rest is not taken for a message. Returns whether there was one.
     pub(super) fn drop_joining(&mut self) -> bool {
         self.joining.as_mut().map(|joining| *joining = Vec::new()).is_some()
     }
@@ -128,7 +129,7 @@ impl Large {
     }
 }
 
-/// Takes the parts of long messages that have come, so that what is next in `kcp` is a whole message.
+/// Takes the parts of long messages that have arrived, so that the next message in `kcp` is a whole one.
 pub(super) fn join(
     large: &mut Option<Box<Large>>,
     kcp: &mut Kcp<DatagramQueue>,
@@ -144,14 +145,14 @@ pub(super) fn join(
     }
 }
 
-/// What putting together has come to.
+/// The result of joining parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Joined {
     /// Bytes of memory that were taken for it.
     pub(super) bytes: usize,
-    /// A message is whole now.
+    /// A message is complete now.
     pub(super) is_whole: bool,
-    /// What is next in KCP is a message that was not cut.
+    /// The next message in KCP was not cut.
     pub(super) is_next_whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How a connection ends: what is still sent is waited for, then the peer is told until it says so as well.
+//! How a connection ends: it waits until everything sent has arrived, then tells the peer until the peer confirms.
 
 use super::Connection;
 use super::transmit::Out;
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) enum Life {
     Up,
-    /// Closed by us, while what was sent still may arrive.
+    /// Closed by us; what was sent may still arrive.
     Draining {
         reason: CloseReason,
         until: Time,
@@ -21,7 +21,7 @@ pub(super) enum Life {
     Closing(Box<Closing>),
     Closed {
         by_peer: bool,
-        /// Whether the peer's CLOSE is to be answered.
+        /// Whether the peer's CLOSE must still be answered.
         owes_answer: bool,
     },
 }
@@ -32,7 +32,7 @@ pub(super) struct Closing {
     pub(super) reason: CloseReason,
     pub(super) undelivered: Undelivered,
     since: Time,
-    /// Of [`SENDS`], how many have been sent.
+    /// How many of [`SENDS`] have been sent.
     sent: usize,
     /// When an answer may leave next.
     answer_from: Time,
@@ -44,7 +44,7 @@ impl Closing {
         Self { reason, undelivered, since: now, sent: 0, answer_from: now, is_asked: false }
     }
 
-    /// The peer has sent something: it does not know yet.
+    /// Notes that the peer has sent something: it does not know of the close yet.
     pub(super) const fn on_packet(&mut self) {
         self.is_asked = true;
     }
@@ -81,13 +81,14 @@ impl Closing {
 }
 
 impl Connection {
-    /// Ends the session once what was sent has arrived, but `drain` later at the latest. The peer is told `code`, one of the
-    /// application's own. What did not arrive is told with [`Event::Closed`](crate::Event::Closed).
+    /// Ends the session once everything sent has arrived, after `drain` at the latest. The peer gets `code`, which
+    /// the application chooses. [`Event::Closed`](crate::Event::Closed) reports what did not arrive.
     pub fn close(&mut self, now: Time, code: u16) {
-        let _ = self.close_with(now, code, ""); // there is nothing to say, so nothing wrong with it
+        let _ = self.close_with(now, code, ""); // an empty text is never refused
     }
 
-    /// [`close`](Self::close), and the peer is told `text` as well: at most [`CLOSE_TEXT_MAX`] bytes, for people to read.
+    /// Like [`close`](Self::close), and the peer also gets `text`: at most [`CLOSE_TEXT_MAX`] bytes, for people to
+    /// read.
     ///
     /// # Errors
     ///
@@ -119,7 +120,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Nobody drives the session any longer: the peer is told at once, with the code and text of a close that is under way.
+    /// For a session that nobody drives any longer: tells the peer at once, with the code and text of a close in
+    /// progress.
     pub(in crate::session) fn abandon(&mut self, now: Time) {
         match &self.life {
             Life::Up => {
@@ -130,14 +132,14 @@ impl Connection {
         }
     }
 
-    /// What the peer said when it closed the session, after [`CloseReason::Peer`]; empty if it said nothing. It has no control
-    /// characters; believe it as much as you believe the peer.
+    /// The text that the peer gave when it closed the session, after [`CloseReason::Peer`]; empty if there is none.
+    /// It has no control characters. Trust it as far as you trust the peer.
     #[must_use]
     pub fn close_text(&self) -> &str {
         if let Life::Closed { by_peer: true, .. } = self.life { &self.close_text } else { "" }
     }
 
-    /// Whether the session is up and takes what is sent.
+    /// Whether the session is up and accepts messages.
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         matches!(self.life, Life::Up)
@@ -149,19 +151,19 @@ impl Connection {
         matches!(self.life, Life::Closed { .. })
     }
 
-    /// Whether frames are sent and taken.
+    /// Whether frames are sent and accepted.
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.life, Life::Up | Life::Draining { .. })
     }
 
-    /// Tells the peer at once that it is over, without waiting for anything.
+    /// Tells the peer at once that the session is over, without waiting for anything.
     pub(in crate::session) fn fail(&mut self, now: Time, reason: CloseReason) {
         if self.is_open() {
             self.life = Life::Closing(Box::new(Closing::new(now, reason, self.undelivered())));
         }
     }
 
-    /// It is over, and the peer is not told.
+    /// Ends the session without telling the peer.
     pub(super) fn end(&mut self, reason: CloseReason, undelivered: Undelivered) {
         if !self.is_closed() {
             self.life = Life::Closed { by_peer: false, owes_answer: false };
@@ -170,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// It is over, for this reason if it was not about to end for another.
+    /// Ends the session without telling the peer, for this reason unless it was already ending for another.
     pub(in crate::session) fn end_unless_ending(&mut self, reason: CloseReason) {
         let reason = match &self.life {
             Life::Closing(closing) => closing.reason,
@@ -202,8 +204,8 @@ impl Connection {
         self.undelivered().is_empty() && !self.lane_waits()
     }
 
-    /// A datagram that says that the session ends. If the application ends it, in words, and after what the peer is still owed: it may
-    /// wait for nothing else but to hear that all has arrived.
+    /// Writes a datagram that ends the session. If the application ends it, the datagram has its text, and before
+    /// that the ACKs that are due: the peer may be waiting only to hear that everything arrived.
     pub(super) fn seal_close(&mut self, now: Time, buf: &mut Vec<u8>, reason: CloseReason) -> Option<()> {
         let CloseReason::Local(code) = reason else {
             return self.seal_one(now, buf, &Frame::Close(reason.code(), ""));
@@ -221,7 +223,7 @@ impl Connection {
     }
 }
 
-/// Whether a CLOSE can say this.
+/// Checks that a CLOSE can carry this text.
 pub(crate) fn check_text(text: &str) -> Result<(), CloseTextError> {
     match text.len() {
         len if len > CLOSE_TEXT_MAX => Err(CloseTextError::TooLong { len, max: CLOSE_TEXT_MAX }),
@@ -236,7 +238,7 @@ const CLOSE_FRAME_MAX: usize = 4 + CLOSE_TEXT_MAX + 2;
 pub(super) const CLOSING: Duration = Duration::from_secs(1);
 /// When CLOSE is sent, ms after the start.
 const SENDS: [u64; 4] = [0, 50, 150, 350];
-/// Least time between a CLOSE and one that answers.
+/// Least time between a CLOSE and one in answer to a packet.
 const ANSWER_EACH: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

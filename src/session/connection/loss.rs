@@ -1,12 +1,12 @@
-//! How much of what this end sends gets lost on the way, by what the peer tells of it.
+//! Measures how many of this end's packets get lost, from what the peer reports.
 //!
-//! An ACK tells of 33 packets, of those that ask for none as well. A packet that no ACK has told of is not judged, so ACKs that get lost
-//! count for nothing. Where nothing asks for ACKs, pings do (`keepalive`): their answers tell how many packets have come in all, which
-//! is exact whatever was between two of them.
+//! An ACK covers 33 packets, including those that ask for none. Packets between two ACKs that neither covers are
+//! taken to be lost as often as others, so lost ACKs do not count as losses. Where nothing asks for ACKs, pings do:
+//! their answers say how many packets have arrived in total, which is exact whatever happened between two of them.
 
 use crate::time::Time;
 
-/// What the peer has told, and the share of what it tells of that was lost. Of a fixed size, whatever it tells.
+/// What the peer has reported, and the share of packets that were lost. Its size is fixed, whatever the peer reports.
 #[derive(Debug, Default)]
 pub(super) struct PathLoss {
     /// The newest packet known to have arrived.
@@ -15,28 +15,29 @@ pub(super) struct PathLoss {
     arrived: u64,
     /// Bit n: the packet `newest` - n was judged lost because of its missing bit. It may come late.
     missing: u64,
-    /// The first packet that is not judged.
+    /// The first packet that is not judged yet.
     unjudged: u64,
     /// The packet after those of the peer's last count.
     counted_to: u64,
-    /// When the peer told of something last.
+    /// When the peer last reported something.
     told_at: Option<Time>,
-    /// Probes of the path's length that are missing, which `late` has in it.
+    /// MTU probes that are missing. They are included in `late`.
     probes: u32,
     /// The peer's last count.
     count: u32,
-    /// Packets that were judged lost and were not, to be taken off the next losses.
+    /// Packets that were wrongly judged lost. They are subtracted from the next losses.
     late: u32,
-    /// What was left of the last share of packets that were not told of.
+    /// The remainder of the last estimate for packets that no ACK covers.
     rest: u32,
-    /// Packets of which it is decided whether they got lost, and those of them that did.
+    /// Packets that were judged, and how many of them were lost.
     pub(super) judged: u64,
     pub(super) lost: u64,
-    /// Packets judged and lost in each of the last periods up to `told_at`, by the period modulo their number.
+    /// Packets judged and lost in each of the last periods up to `told_at`, indexed by the period modulo the number
+    /// of slots.
     slots: [(u32, u32); SLOTS],
 }
 
-/// The packets that an ACK tells of: the newest, and by the bits those before it.
+/// The packets that an ACK covers: the newest, and by the bits those before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) newest: u64,
@@ -51,7 +52,7 @@ impl Told {
 }
 
 impl PathLoss {
-    /// Takes an ACK, perhaps with how many packets have come in all.
+    /// Takes an ACK, perhaps with the number of packets that have arrived in total.
     pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
         let is_stale = self.is_told(now, told.newest);
         let Some(packets) = packets else { return self.take_bits(now, told, is_stale) };
@@ -73,21 +74,21 @@ impl PathLoss {
         (self.unjudged, self.counted_to, self.count) = (next, next, packets);
     }
 
-    /// So many probes of the path's length are not known to have arrived, which says nothing of other packets.
+    /// Notes how many MTU probes are not known to have arrived. That says nothing about other packets.
     pub(super) fn probes_missing(&mut self, probes: u32) {
         let before = std::mem::replace(&mut self.probes, probes);
         self.late = self.late.saturating_sub(before.saturating_sub(probes));
         self.excuse(probes.saturating_sub(before));
     }
 
-    /// Packets take another path from this one on.
+    /// From the packet `next` on, packets take another path.
     pub(super) fn path_changed(&mut self, next: u64) {
         self.begin_at(next);
         self.slots = [(0, 0); SLOTS];
     }
 
-    /// The share of packets that were lost, of those judged in the last 10 s, or in the newest periods that have `enough` together;
-    /// `None`: they are too few to tell.
+    /// The share of lost packets among those judged in the last 10 s, or in the newest periods that have `enough`
+    /// together; `None`: too few to tell.
     pub(super) fn share(&self, now: Time, enough: u64) -> Option<f64> {
         let (mut judged, mut lost) = (0, 0);
         let oldest = (period(now) + 1).saturating_sub(SLOTS as u64);
@@ -101,17 +102,18 @@ impl PathLoss {
         (judged >= JUDGED_MIN).then(|| lost.saturating_sub(self.late.into()) as f64 / judged as f64)
     }
 
-    /// Goes on with this packet, and knows nothing of those before it.
+    /// Starts again at this packet, and knows nothing about those before it.
     fn begin_at(&mut self, next: u64) {
         (self.newest, self.arrived, self.missing) = (next.saturating_sub(1), 0, 0);
         (self.unjudged, self.counted_to) = (next, u64::MAX);
     }
 
-    /// Notes that the peer tells; whether it is so long since it did that what was sent meanwhile says nothing of now.
+    /// Notes that the peer reports. Returns whether its last report is so old that packets sent since then say
+    /// nothing about now.
     fn is_told(&mut self, now: Time, newest: u64) -> bool {
         let Some(before) = self.told_at else {
             self.told_at = Some(now);
-            self.arrived = 1; // the packet 0, which the first ACK need not tell of
+            self.arrived = 1; // the packet 0, which the first ACK need not cover
             if newest > FIRST {
                 self.begin_at(newest.saturating_sub(REACH));
             }
@@ -139,7 +141,8 @@ impl PathLoss {
         self.missing = self.missing.checked_shl(shift(ahead)).unwrap_or(0);
         self.newest = told.newest;
         self.came(set);
-        // What neither this ACK tells of nor one before: as much of it was lost as of what this one does.
+        // Packets that neither this ACK nor one before covers: they are taken to be lost as often as those of this
+        // one.
         let untold = ahead.saturating_sub(REACH + 1).min(UNTOLD_MAX);
         if untold > 0 && !is_stale {
             let lost = u64::from(self.rest) + u64::from((!set & SETTLED).count_ones()) * untold;
@@ -163,7 +166,7 @@ impl PathLoss {
         self.late = self.late.saturating_add(packets).min(LATE_MAX);
     }
 
-    /// Judges packets up to this one, of the last 64, by whether they have arrived.
+    /// Judges packets up to `last`, among the last 64, by whether they have arrived.
     fn judge_to(&mut self, now: Time, last: u64) {
         if last < self.unjudged {
             return;
@@ -189,24 +192,24 @@ impl PathLoss {
     }
 }
 
-/// Packets before the newest of which an ACK tells.
+/// How many packets before the newest an ACK covers.
 const REACH: u64 = 32;
-/// A packet is judged when an ACK tells of one that left so many later.
+/// A packet is judged when an ACK covers one that was sent this many packets later.
 const DEPTH: u64 = 4;
-/// The set of those of an ACK that are judged by it.
+/// The packets of an ACK that it judges, as a set.
 const SETTLED: u64 = (1 << (REACH + 1)) - (1 << DEPTH);
-/// Most packets between two ACKs that are taken to have been lost as often as others.
+/// Most packets between two ACKs that are taken to be lost as often as others.
 const UNTOLD_MAX: u64 = 1024;
 /// Most packets that are known to have been judged lost too soon.
 const LATE_MAX: u32 = 64;
-/// Counts begin with the first packet where the peer tells for the first time before this one.
+/// Counting begins with the first packet if the first report is not about a later packet than this.
 const FIRST: u64 = 256;
 /// Periods whose packets count for the share, and how long one is, µs: 10 s together.
 const SLOTS: usize = 8;
 const PERIOD: u64 = 1_250_000;
-/// Packets of which a share can be told: 0.02 of them is one.
+/// Fewest packets that give a share: one of them is 0.02.
 pub(super) const JUDGED_MIN: u64 = 50;
-/// A silence, µs, before which what was sent says nothing of now.
+/// After a longer silence, µs, packets sent meanwhile say nothing about now.
 const STALE: u64 = 5_000_000;
 
 const fn period(now: Time) -> u64 {
@@ -241,7 +244,7 @@ mod tests {
         Time::from_millis(1_000_000 + ms)
     }
 
-    /// An ACK of `newest`, by which of all packets have arrived.
+    /// An ACK of `newest`. `arrived` says which packets have arrived.
     fn ack(newest: u64, arrived: impl Fn(u64) -> bool) -> Told {
         let has = |age: u64| newest.checked_sub(1 + age).is_some_and(&arrived);
         Told { newest, bits: (0..32).fold(0, |bits, age| bits | u32::from(has(age)) << age) }

@@ -1,4 +1,4 @@
-//! What a connection owns, and may take.
+//! The memory that a connection owns and may use.
 
 use super::Connection;
 use super::large::Joined;
@@ -6,18 +6,18 @@ use crate::channel::{SendError, cure};
 use crate::session::event::CloseReason;
 use crate::time::Time;
 
-/// What a session may take.
+/// The memory that a session may use.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// Bytes until its owner counts again.
+    /// Bytes that may be used until the owner counts again.
     pub(super) left: u64,
-    /// Tables were made since it counted.
+    /// Tables have grown since it counted.
     has_grown: bool,
-    /// Channels in packets that found no room, a bit each.
+    /// Channels in packets that found no room, one bit each.
     pub(super) awaits: u32,
-    /// Channels in packets of which it was asked whether all has arrived, and it had not.
+    /// Channels in packets of which somebody asked whether everything had arrived, and it had not.
     pub(super) asked: u32,
-    /// A channel found no room for its bytes, and waits for the event that there is some.
+    /// A channel found no room for its bytes, and waits for the event that reports some.
     pub(super) is_short: bool,
     /// The session may use the reserve of its owner, which one session has at a time.
     pub(super) holds_reserve: bool,
@@ -35,20 +35,20 @@ impl Budget {
         self.left = self.left.saturating_sub(bytes as u64);
     }
 
-    /// Long messages have grown, or one is whole.
+    /// Notes that long messages have grown, or that one is complete.
     pub(super) const fn on_joined(&mut self, joined: Joined) {
         self.spend(joined.bytes);
         self.holds_reserve &= !joined.is_whole;
     }
 
-    /// What has `before` bytes no more has `now`.
+    /// Notes that something had `before` bytes and has `now`.
     pub(super) const fn grow(&mut self, before: usize, now: usize) {
         self.has_grown |= now > before;
     }
 }
 
 impl Connection {
-    /// Gives back the memory of what is empty, which a session that is quiet for 5 s does by itself.
+    /// Frees the memory of everything empty. A session that is quiet for 5 s does so by itself.
     pub fn shrink(&mut self) {
         self.trim();
         self.datagrams.forget();
@@ -58,8 +58,8 @@ impl Connection {
         (self.sent, self.scratch) = (None, None);
     }
 
-    /// Bytes of the heap that the session owns, used or not; what messages of channels own is taken for as much as they have bits.
-    /// Room that is kept for the rest of what has begun to come counts as well.
+    /// Bytes of the heap that the session owns, used or not. Messages of channels count by their bits. Room reserved
+    /// for the rest of messages that have begun to arrive counts as well.
     #[must_use]
     pub fn memory(&self) -> usize {
         let path = held(&self.path.moving, |_| 0) + held(&self.mtu.search, |_| 0) + held(&self.marks, |_| 0);
@@ -73,7 +73,7 @@ impl Connection {
         data + self.tables() + path + measured + repairs + rest
     }
 
-    /// How many more bytes the session may take.
+    /// Sets how many more bytes the session may use.
     pub(in crate::session) const fn set_memory_left(&mut self, bytes: u64) {
         self.budget.left = bytes;
     }
@@ -82,7 +82,7 @@ impl Connection {
         self.budget.left
     }
 
-    /// Since when data arrives that there is no memory for.
+    /// Since when data has arrived that there is no memory for.
     pub(in crate::session) fn starved(&self) -> Option<Time> {
         self.lanes.starved()
     }
@@ -91,8 +91,8 @@ impl Connection {
         self.budget.holds_reserve
     }
 
-    /// Lets the session use the reserve of its owner until a long message is complete. What has found no room so far
-    /// waits from now on.
+    /// Lets the session use the reserve of its owner until a long message is complete. Data that has found no room
+    /// starts its wait again.
     pub(in crate::session) fn take_reserve(&mut self, now: Time) {
         self.budget.holds_reserve = true;
         self.lanes.restart_starved(now);
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// As much of a message as its channel has room for in `send_memory`: all of it, or of a stream a part.
+    /// As much of a message as its channel has room for in `send_memory`: all of it, or part of a stream.
     pub(super) fn within_memory<'a>(&self, channel: u8, message: &'a [u8]) -> Result<&'a [u8], SendError> {
         let is_stream = self.lanes.is_stream(channel);
         let (len, (held, max)) = (message.len(), self.lanes.send_share(channel));
@@ -131,7 +131,7 @@ impl Connection {
         if is_short { part(left).ok_or(SendError::Full { channel }) } else { Ok(fits) }
     }
 
-    /// Whether there is room again where a send found none, once.
+    /// Whether there is room again where a send found none. Says so once.
     pub(super) fn regains_room(&mut self) -> bool {
         let has_places =
             (self.budget.awaits != 0 && self.has_places()) | (self.budget.asked != 0 && self.is_told());
@@ -147,7 +147,7 @@ impl Connection {
         is_roomy || has_places
     }
 
-    /// Whether a channel in packets that found no room has some, once.
+    /// Whether a channel in packets that found no room has some now. Says so once.
     fn has_places(&mut self) -> bool {
         if !self.budget.has_room(self.mtu.least().into()) {
             return false;
@@ -159,29 +159,29 @@ impl Connection {
         free != 0
     }
 
-    /// Whether all has arrived of a channel in packets that was asked about, once.
+    /// Whether everything has arrived on a channel in packets that was asked about. Says so once.
     fn is_told(&mut self) -> bool {
         let (Some(packed), asked) = (&self.packed, &mut self.budget.asked) else { return false };
         let has_arrived = |channel: &u8| *asked & (1 << channel) != 0 && !packed.waits(*channel);
         let arrived = (0..32).filter(has_arrived).fold(0, |arrived, channel| arrived | 1 << channel);
         *asked &= !arrived;
-        // Those that KCP still has something of tell it when that has arrived.
+        // Channels with data in KCP report it when that has arrived.
         (0..32)
             .filter(|channel| arrived & (1 << channel) != 0)
             .fold(false, |any, channel| self.lanes.is_delivered(channel) | any)
     }
 
-    /// Bytes of what packets are remembered in: most of what a session owns, made for the first of them.
+    /// Bytes of the tables that remember packets: most of what a session owns, created for the first packet.
     pub(super) fn tables(&self) -> usize {
         self.datagrams.memory() + held(&self.sent, |sent| sent.memory())
     }
 
-    /// Whether it owns much more than it did, and than it was said to take, once.
+    /// Whether it has grown since its owner counted. Says so once.
     pub(in crate::session) const fn clear_grown(&mut self) -> bool {
         std::mem::replace(&mut self.budget.has_grown, false)
     }
 
-    /// Gives back what can be had at once again.
+    /// Frees what can be allocated again at once.
     pub(in crate::session) fn trim(&mut self) {
         self.lanes.shrink();
         self.parts.shrink();
@@ -195,10 +195,10 @@ impl Connection {
     }
 }
 
-/// Bytes of what is made when it is first used, and what it owns.
+/// Bytes of something that is created on first use, and of what it owns.
 pub(super) fn held<T>(made: &Option<Box<T>>, owned: impl Fn(&T) -> usize) -> usize {
     made.as_deref().map_or(0, |value| size_of::<T>() + owned(value))
 }
 
-/// What a message takes beside its bytes, about.
+/// About what a message takes beside its bytes.
 pub(super) const SEGMENT: usize = 32;

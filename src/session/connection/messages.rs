@@ -1,4 +1,4 @@
-//! Messages and bytes of streams that channels hand to KCP, and take from it.
+//! Messages and stream bytes that channels pass to KCP and take from it.
 
 use super::lane::Lane;
 use super::lanes::Lanes;
@@ -10,7 +10,7 @@ use crate::session::event::CloseReason;
 use bytes::Bytes;
 
 impl Lanes {
-    /// Sends a message of which there is room for all, or as much of a stream as KCP takes; returns the bytes taken.
+    /// Sends a whole message, or as much of a stream as KCP takes. Returns the bytes taken.
     pub(super) fn send(&mut self, channel: u8, message: &[u8]) -> Result<usize, SendError> {
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
         let sent = lane.kcp.send(message);
@@ -20,7 +20,7 @@ impl Lanes {
         self.note_full(channel, sent, message.len())
     }
 
-    /// Sends all of what there is room for in memory, as bytes of a stream, or none.
+    /// Sends all of the bytes on a stream, or none. The caller has checked the memory.
     pub(super) fn send_stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), SendError> {
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
         let (len, mss, most) = (bytes.len(), lane.kcp.config().mss(), lane.queue());
@@ -38,13 +38,13 @@ impl Lanes {
         bytes.chunks(PART).try_for_each(|part| self.send(channel, part).map(drop))
     }
 
-    /// Whether what is sent on a channel has to go behind a long message, or is one.
+    /// Whether a message is long, or has to wait behind a long one.
     pub(super) fn is_large(&self, channel: u8, len: usize) -> bool {
         len >= PART || self.get(channel).is_some_and(|lane| lane.waiting() > 0)
     }
 
-    /// Sends a long message, or one behind it. One may be as long as it likes; what waits behind it shares the memory of all. Whether there
-    /// was room.
+    /// Sends a long message, or one behind it. The first may have any length; those that wait behind it use the
+    /// shared memory.
     pub(super) fn send_large(&mut self, channel: u8, message: &[u8]) -> Result<(), SendError> {
         let (held, max) = self.send_share(channel);
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
@@ -69,7 +69,7 @@ impl Lanes {
         self.note_full(channel, sent, 0).map(drop)
     }
 
-    /// If there was no room in the queue of a channel, its user waits for some.
+    /// If the queue of a channel was full, notes that its user waits for room.
     fn note_full(
         &mut self,
         channel: u8,
@@ -87,7 +87,7 @@ impl Lanes {
         })
     }
 
-    /// The user of a channel waits for room in its queue for so many bytes.
+    /// Notes that the user of a channel waits for room for `len` bytes in its queue.
     pub(super) fn await_room(&mut self, channel: u8, len: usize) {
         if let Some(lane) = self.used(channel) {
             let needs = len.div_ceil(lane.kcp.config().mss().into()).max(1);
@@ -96,7 +96,7 @@ impl Lanes {
         }
     }
 
-    /// Bytes of the next message of a channel; `None`: it is not there yet.
+    /// Bytes of the next message of a channel; `None`: there is none yet.
     pub(super) fn next_len(&self, channel: u8) -> Option<usize> {
         let lane = self.get(channel)?;
         match &lane.large {
@@ -120,7 +120,7 @@ impl Lanes {
         lane.take_ready().or_else(|| lane.kcp.recv())
     }
 
-    /// Puts together what comes after a message that was read, in `left` bytes of memory.
+    /// Joins what comes after a message that was read, in `left` bytes of memory.
     pub(super) fn join_next(&mut self, channel: u8, left: u64) -> Result<Joined, CloseReason> {
         let max = self.message_max(channel);
         self.get_mut(channel).map_or(Ok(Joined::default()), |lane| lane.join(max, left))

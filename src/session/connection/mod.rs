@@ -1,9 +1,10 @@
-//! What both ends share once a session is up: numbers, frames, signs of life, the end.
+//! What both ends share once a session is up: packet numbers, frames, keepalives, the close.
 //!
-//! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
-//! as `max_rate` allows. `clock` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
-//! of packets and answered, `path` the peer's address, `mtu` how long datagrams may be there, with `parts`, `life` the end, `redirect`
-//! where it goes on, `repairs` what is rebuilt; `memory` what all of it takes, `loss` and `observe` what there is to know of all that.
+//! `receive` opens a datagram and passes each frame to its part. `transmit` writes datagrams: it asks each part, the
+//! most urgent first, as often as `max_rate` allows. `clock` has the timers. The parts: `lanes` and `datagrams` hold
+//! data, `acks` acknowledges packets and answers pings, `path` knows the peer's address, `mtu` how long datagrams may
+//! be, `parts` cuts frames that are too long, `life` closes, `redirect` moves the client to another server, `repairs`
+//! rebuilds lost packets. `memory` counts what all of it uses; `loss` and `observe` measure it.
 
 mod acks;
 mod clock;
@@ -58,12 +59,12 @@ use redirect::Redirects;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// One end of a session that is up: data in and out. Its owner, a [`Client`](super::Client) or a [`Server`](super::Server), does the
-/// rest; after a call here, drain the owner's polls.
+/// One end of a session that is up: it sends and receives data. Its owner, a [`Client`](super::Client) or a
+/// [`Server`](super::Server), does the rest. After a call here, drain the owner's polls.
 #[derive(Debug)]
 pub struct Connection {
     life: Life,
-    /// What our CLOSE says, or what the peer's has said: for people and their logs.
+    /// The text of our CLOSE or of the peer's, for people and logs.
     close_text: Box<str>,
     seal: Seal,
     peer: Peer,
@@ -74,40 +75,40 @@ pub struct Connection {
     datagrams: Datagrams,
     turns: Turns,
     received: acks::Received,
-    /// Packets of which the session wants to know whether they arrived: none, in a session of channels by KCP alone, which have acknowledgements of
-    /// their own. Made for the first.
+    /// Packets whose arrival the session tracks. There are none if KCP carries all channels, since it has
+    /// acknowledgements of its own. Created for the first.
     sent: Option<Box<AckTracker>>,
     measured: Measured,
-    /// The stamp of the last ping, until it is answered, and whether with what had arrived.
+    /// The stamp of the peer's last ping until it is answered, and whether the answer says what had arrived.
     answer: Option<(u64, bool)>,
     redirects: Redirects,
     mtu: PathMtu,
     parts: FrameParts,
-    /// If both ends heed marks.
+    /// Present if both ends heed ECN marks.
     marks: Option<Box<Marks>>,
-    /// If both ends use repairs.
+    /// Present if both ends use repairs.
     repairs: Option<Box<Repairs>>,
     budget: Budget,
-    /// Where messages are packed before they are sent.
+    /// A buffer to pack messages in before they are sent.
     #[expect(clippy::box_collection, reason = "16 bytes less for each idle session")]
     scratch: Option<Box<Vec<u8>>>,
     events: Pending,
     stats: Counters,
-    /// While events are logged.
+    /// Present while events are logged.
     observer: Option<Box<Observer>>,
 }
 
 /// The other end.
 #[derive(Debug)]
 struct Peer {
-    /// What it calls the session.
+    /// The peer's number for the session.
     sid: u32,
     is_server: bool,
     /// What its application said in the handshake.
     user: Box<[u8]>,
 }
 
-/// Events not yet asked for: one of each kind at most.
+/// Events that were not polled yet, at most one of each kind.
 #[derive(Debug, Default)]
 struct Pending {
     connected: bool,
@@ -118,22 +119,22 @@ struct Pending {
     closed: Option<Box<(CloseReason, Undelivered)>>,
 }
 
-/// What a connection is made of when its handshake is over.
+/// What the handshake leaves to the connection.
 #[derive(Debug)]
 pub(in crate::session) struct Parts {
     pub(in crate::session) seal: Seal,
-    /// What the peer calls the session.
+    /// The peer's number for the session.
     pub(in crate::session) peer_sid: u32,
     pub(in crate::session) peer: SocketAddr,
     /// The number that the server gave the session.
     pub(in crate::session) conv: u32,
-    /// Largest datagram that the peer takes.
+    /// Largest datagram that the peer accepts.
     pub(in crate::session) max_datagram: u16,
-    /// What the peer says that it does.
+    /// The features that the peer offers.
     pub(in crate::session) features: u32,
     /// Whether the peer's address may change.
     pub(in crate::session) moves: bool,
-    /// Whether this end is the client, which pings until the server is heard.
+    /// Whether this end is the client, which pings until it hears the server.
     pub(in crate::session) is_client: bool,
     pub(in crate::session) seed: [u64; 2],
     /// What the peer's application said in the handshake.
@@ -155,7 +156,7 @@ impl Connection {
         let repairs = Repairs::new(config, features);
         let protected = mtu.current - if repairs.is_some() { REPAIR_ROOM } else { 0 };
         seal.set_update_after(config.key_update.into());
-        seal.rest(); // until there is data: many begin, and some never come
+        seal.rest(); // until there is data: many sessions start, and some never send
         let packed = config.channels(protected);
         Ok(Self {
             life: Life::Up,
@@ -185,7 +186,7 @@ impl Connection {
         })
     }
 
-    /// Where the peer is.
+    /// The address of the peer.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.path.address

@@ -1,4 +1,4 @@
-//! What a program sends and receives: each channel's by KCP or in packets.
+//! Sending and receiving: by KCP or in packets, as each channel says.
 
 use super::Connection;
 use super::large::PART;
@@ -14,13 +14,13 @@ use crate::session::event::{CloseReason, DatagramId};
 use bytes::Bytes;
 
 impl Connection {
-    /// Queues a message. It leaves when the session is polled next, or when there is room for it on the path and at the peer; a long one is
-    /// cut and put together again.
+    /// Queues a message. It leaves when the session is polled next, or when the path and the peer have room for it. A
+    /// long message is cut and put together again.
     ///
     /// # Errors
     ///
-    /// Enough waits already ([`is_full`](SendError::is_full)): send it again later. Or it is too long, the handle is none of the session's
-    /// channels, or the session is not up. Nothing is queued then.
+    /// The channel is full ([`is_full`](SendError::is_full)): try again later. Or the message is too long, the handle
+    /// belongs to no channel of the session, or the session is not up. Nothing is queued then.
     pub fn send<P: Payload + ?Sized>(
         &mut self,
         channel: Channel<P>,
@@ -36,9 +36,10 @@ impl Connection {
         sent
     }
 
-    /// Takes the next message of a channel; `None`: there is none yet. Of a stream it is the bytes that have come, as they were cut.
+    /// Takes the next message of a channel; `None`: there is none yet. For a stream, it is the next bytes that have
+    /// arrived.
     ///
-    /// A handle that is none of the session's channels is an error in the program, which is logged as such.
+    /// A handle that belongs to no channel of the session is a bug in the program, and is logged as an error.
     pub fn recv<P: Payload + ?Sized>(&mut self, channel: Channel<P>) -> Option<P::Received> {
         let number = channel.number();
         let config = self.channel(channel.into()).inspect_err(|error| log::error!("recv: {error}")).ok()?;
@@ -55,19 +56,21 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// There is none yet; or it does not fit, and stays; or the handle is none of the session's channels.
+    /// There is no message yet; or it does not fit and stays queued; or the handle belongs to no channel of the
+    /// session.
     pub fn recv_into(&mut self, channel: Channel, buf: &mut [u8]) -> Result<usize, RecvError> {
         self.channel(channel.into())?;
         self.read_packed(channel.number(), buf)
     }
 
-    /// Bytes of the next message of a channel; `None`: it is not there yet.
+    /// Bytes of the next message of a channel; `None`: there is none yet.
     #[must_use]
     pub fn peek_size(&self, channel: impl Into<AnyChannel>) -> Option<usize> {
         self.next_len(self.checked(channel)?.number())
     }
 
-    /// Ends what this end sends on a stream. It ends nothing but by agreement: the peer receives it as no bytes.
+    /// Marks the end of what this end sends on a stream: the peer receives 0 bytes. What that means is up to the
+    /// programs.
     ///
     /// # Errors
     ///
@@ -77,18 +80,19 @@ impl Connection {
         self.end_packed(channel.number())
     }
 
-    /// Queues as much of the bytes of a stream as there is room for; returns how many.
+    /// Queues as many bytes of a stream as there is room for. Returns how many.
     ///
     /// # Errors
     ///
-    /// There is no room for any ([`is_full`](SendError::is_full)), the handle is no stream of the session, or it is not up.
+    /// There is no room for any ([`is_full`](SendError::is_full)), the handle belongs to no stream of the session, or
+    /// the session is not up.
     pub fn write(&mut self, channel: Channel, bytes: &[u8]) -> Result<usize, SendError> {
         self.channel(channel.into())?;
         self.write_packed(channel.number(), bytes)
     }
 
-    /// Whether all that was sent on a reliable channel is known to have arrived. If not,
-    /// [`Event::Writable`](crate::Event::Writable) tells when it has.
+    /// Whether everything sent on a reliable channel is known to have arrived. If not,
+    /// [`Event::Writable`](crate::Event::Writable) reports when it has.
     pub fn is_delivered(&mut self, channel: impl Into<AnyChannel>) -> bool {
         let channel = channel.into();
         if let Err(error) = self.channel(channel) {
@@ -107,7 +111,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Too many bytes wait ([`is_full`](SendError::is_full)), or it is too long, or the session is not up.
+    /// Too many bytes wait ([`is_full`](SendError::is_full)), the datagram is too long, or the session is not up.
     pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
         self.check_up()?;
         if !self.budget.has_room(datagram.len()) {
@@ -127,56 +131,58 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// There is none, or it does not fit and stays.
+    /// There is no datagram, or it does not fit and stays queued.
     pub fn recv_datagram_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
         self.datagrams.recv_into(buf)
     }
 
-    /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
-    /// Of those that nobody asks for the newest 1024 are kept.
+    /// Takes the id of an unreliable datagram that is known to have arrived. Others may have arrived all the same.
+    /// The newest 1024 ids are kept until they are taken.
     pub fn pop_delivered(&mut self) -> Option<DatagramId> {
         self.datagrams.pop_delivered()
     }
 
-    /// Takes the number of a message in packets that is known to have arrived, counted from 0 on its channel, which has
-    /// [`receipts`](ChannelConfig::receipts). Of those that nobody asks for the newest `send_buffer` are kept.
+    /// Takes the number of a message in packets that is known to have arrived, counted from 0 on its channel, which
+    /// must have [`receipts`](ChannelConfig::receipts). The newest `send_buffer` numbers are kept until they are
+    /// taken.
     ///
-    /// A message too long for a packet is never among them: [`is_delivered`](Self::is_delivered) reports when all has
-    /// arrived. On an ordered channel it has a number, on an unordered one it has none.
+    /// A message too long for a packet is never among them: [`is_delivered`](Self::is_delivered) reports when
+    /// everything has arrived. It has a number on an ordered channel, and none on an unordered one.
     pub fn pop_delivered_message(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
         let channel = self.checked(channel)?;
         self.packed.as_mut()?.pop_delivered(channel)
     }
 
-    /// Takes the number of a message in packets that was given up, for it had [expired](ChannelConfig::expire_after).
+    /// Takes the number of a message in packets that was given up because it had
+    /// [expired](ChannelConfig::expire_after).
     pub fn pop_expired_message(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
         let channel = self.checked(channel)?;
         self.packed.as_mut()?.pop_expired(channel)
     }
 
-    /// What the control block of a channel has counted and measured; `None`: KCP carries nothing of it.
+    /// Statistics of a channel's KCP control block; `None`: KCP carries nothing of it.
     #[must_use]
     pub fn kcp_stats(&self, channel: impl Into<AnyChannel>) -> Option<Stats> {
         self.lanes.look(self.checked(channel)?.number(), Kcp::stats)
     }
 
-    /// What a channel in packets has counted; zeros if it is none.
+    /// Statistics of a channel in packets; zeros for any other.
     #[must_use]
     pub fn channel_stats(&self, channel: impl Into<AnyChannel>) -> ChannelStats {
         let (channel, packed) = (self.checked(channel), self.packed.as_ref());
         channel.zip(packed).map(|(channel, packed)| packed.stats(channel)).unwrap_or_default()
     }
 
-    /// Whether a handle is of the session's channels.
+    /// Checks that a handle belongs to a channel of the session.
     ///
     /// # Errors
     ///
-    /// It is not.
+    /// It does not.
     pub fn check<P: Payload + ?Sized>(&self, channel: Channel<P>) -> Result<(), ChannelError> {
         self.channel(channel.into()).map(drop)
     }
 
-    /// The channel of the session that a handle is of.
+    /// The channel of the session that a handle belongs to.
     fn channel(&self, handle: AnyChannel) -> Result<&ChannelConfig, ChannelError> {
         let channels = &self.lanes.config.channels;
         let missing = ChannelError::Missing { number: handle.number(), count: channels.len() };
@@ -184,7 +190,7 @@ impl Connection {
         if config.channel == handle { Ok(config) } else { Err(ChannelError::wrong(handle, config.channel)) }
     }
 
-    /// A handle, if it is of the session's channels.
+    /// A handle, if it belongs to a channel of the session.
     pub(super) fn checked(&self, handle: impl Into<AnyChannel>) -> Option<AnyChannel> {
         self.channel(handle.into()).ok().map(|config| config.channel)
     }
@@ -193,7 +199,7 @@ impl Connection {
         if self.is_connected() { Ok(()) } else { Err(SendError::Closed) }
     }
 
-    /// Queues a message that is packed.
+    /// Queues a packed message.
     pub(crate) fn send_packed(
         &mut self,
         handle: AnyChannel,
@@ -225,7 +231,7 @@ impl Connection {
         self.lanes.send_end(channel)
     }
 
-    /// As [`recv_into`](Self::recv_into), of a stream.
+    /// As [`recv_into`](Self::recv_into), on a stream.
     #[cfg(feature = "tokio")]
     pub(crate) fn read_stream(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
         self.check_stream(channel)?;
@@ -245,7 +251,7 @@ impl Connection {
     }
 
     /// Segments and long messages of a channel that are not known to have arrived. If there are some,
-    /// [`Event::Writable`](crate::Event::Writable) comes when there are none.
+    /// [`Event::Writable`](crate::Event::Writable) reports when there are none.
     #[cfg(feature = "tokio")]
     pub(crate) fn unacked_of(&mut self, channel: u8) -> usize {
         if self.lanes.is_delivered(channel) { 0 } else { self.lanes.unacked_of(channel) }
@@ -261,7 +267,7 @@ impl Connection {
         }
     }
 
-    /// All of the bytes, or none.
+    /// Sends all of the bytes on a stream, or none.
     fn send_stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), SendError> {
         let fits = self.within_memory(channel, bytes).map_or(0, <[u8]>::len);
         if fits < bytes.len() {
@@ -298,7 +304,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Hands a message to KCP, or as much of a stream as there is room for.
+    /// Passes a message to KCP, or as much of a stream as there is room for.
     fn send_kcp(&mut self, channel: u8, bytes: &[u8]) -> Result<usize, SendError> {
         let room = self.within_memory(channel, bytes);
         if room.is_err_and(|error| error.is_full()) {
@@ -333,7 +339,7 @@ impl Connection {
             return Err(SendError::Full { channel });
         }
         if packed.store(now, channel, (bytes, bits))?.is_some() {
-            self.budget.spend(self.mtu.least().into()); // and its place, and in what its packet is remembered
+            self.budget.spend(self.mtu.least().into()); // also for its place and the record of its packet
             return Ok(());
         }
         if !kind.is_reliable() {
@@ -353,7 +359,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether what KCP has brought of a channel is the next message of it.
+    /// Whether a message that KCP has received is the next one of its channel.
     pub(super) fn is_next(&self, channel: u8) -> bool {
         self.packed.as_ref().is_none_or(|packed| packed.lets_read(channel))
     }
@@ -369,7 +375,7 @@ impl Connection {
         })
     }
 
-    /// Takes the next message, which is there, into `buf`, which is as long.
+    /// Takes the next message into `buf`. The message exists and is as long as `buf`.
     fn read_into(&mut self, channel: u8, buf: &mut [u8]) {
         if let Some(packed) = &mut self.packed {
             let copy = |bytes: &[u8]| buf.copy_from_slice(bytes);
@@ -382,7 +388,7 @@ impl Connection {
         self.join_next(channel);
     }
 
-    /// The next message that KCP has brought of a channel, if it is its turn.
+    /// Takes the next message that KCP has received on a channel, if it is its turn.
     fn recv_long(&mut self, channel: u8) -> Option<Bytes> {
         self.next_len(channel)?;
         let message = self.lanes.recv(channel)?;
@@ -393,7 +399,7 @@ impl Connection {
         Some(message)
     }
 
-    /// A message by KCP was read, and there is room to put the next one together.
+    /// Joins the next message, now that one by KCP was read.
     fn join_next(&mut self, channel: u8) {
         match self.lanes.join_next(channel, self.budget.left) {
             Ok(joined) => self.budget.on_joined(joined),
@@ -401,7 +407,7 @@ impl Connection {
         }
     }
 
-    /// A message is not of its type, which no peer of the same channels sends.
+    /// Fails the session: a message is not of its type, and no peer with the same channels sends that.
     #[cold]
     pub(crate) fn on_bad_message(&mut self, error: &crate::message::BitsError) {
         log::debug!("a message that is none: {error}");
