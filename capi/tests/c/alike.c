@@ -1,4 +1,4 @@
-/* What programs do with ikcp.c, beside its documented functions: all of this holds with ikcp.c 2.1.1 as well. Also compiled as C++. */
+/* What programs do with ikcp.c beyond its documented functions. All of this holds with ikcp.c 2.1.1 as well. Also compiled as C++. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define MOST 256
 
-/* Datagrams under way, each arrives `delay` ms after it was sent. */
+/* Datagrams in flight: each arrives `delay` ms after it was sent. */
 struct path {
   char bytes[MOST][1500];
   int lengths[MOST];
@@ -48,7 +48,7 @@ static ikcpcb *block(struct path *path) {
   return kcp;
 }
 
-/* A loop that asks each millisecond whether to update; a message each 33 ms, 10 ms each way. */
+/* A loop that asks every millisecond whether to update. A message every 33 ms, 10 ms each way. */
 static void asked_each_millisecond(void) {
   int sent = 0, received = 0;
   ikcpcb *a = block(&there), *b = block(&back);
@@ -239,7 +239,7 @@ static void the_conversation_can_be_given_later(void) {
   ikcp_release(b);
 }
 
-/* The callbacks of a congestion control write a letter each, and what they were told. */
+/* Each callback of a congestion control writes its name and its arguments. */
 static char told[4096], *end = told;
 
 static void write_down(const char *name, ikcpcb *kcp, long one, long two, long three) {

@@ -1,10 +1,10 @@
-/* A program written for ikcp.h, over ours: two control blocks and a path that loses every fifth datagram. Also compiled as C++. */
+/* A program written for ikcp.h, run with our library: two control blocks and a path that loses every fifth datagram. Also compiled as C++. */
 #include <stddef.h>
 #include <string.h>
 #include "ikcp.h"
 #include "check.h"
 
-/* Where ikcp.h 2.1.1 has its fields, with pointers of 8 bytes: a program compiled with that header reads there. */
+/* Where ikcp.h 2.1.1 has its fields, with 8-byte pointers: a program compiled with that header reads there. */
 #if UINTPTR_MAX > 0xffffffffu
 #define AT(field, offset) CHECK(offsetof(struct IKCPCB, field) == (offset))
 static void layout(void) {
@@ -75,7 +75,7 @@ static void fill(char *message, int len, int number) {
   }
 }
 
-/* Sends 300 messages of up to 4000 bytes; with `stream`, looks at the bytes alone. */
+/* Sends 300 messages of up to 4000 bytes; with `stream`, checks only the bytes. */
 static void carry(int stream, int by_time) {
   static char message[4096], expected[4096], all[300 * 4096];
   int sent = 0, received = 0, given = 0, taken = 0, i;
@@ -141,7 +141,7 @@ static void carry(int stream, int by_time) {
   ikcp_release(b);
 }
 
-/* A congestion control of the program: a window of 3, and counts. */
+/* The program's own congestion control: a window of 3, and counters. */
 static int acks, inits, releases, rtts, sends;
 static int init(ikcpcb *kcp) {
   inits++;
@@ -201,7 +201,7 @@ static void control(void) {
   ikcp_release(b);
 }
 
-/* A congestion control that asks while it begins, sets a knob in a callback, and says goodbye twice. */
+/* A congestion control that calls back while it starts, sets a knob in a callback, and is released twice. */
 static int begin(ikcpcb *kcp) {
   CHECK(ikcp_waitsnd(kcp) == 0); /* not within a call yet */
   return 0;
@@ -237,7 +237,7 @@ static void callbacks(void) {
   CHECK(releases == 1);
 }
 
-/* What else ikcp.h has. */
+/* The rest of ikcp.h. */
 struct entry {
   int number;
   iqueue_head node;
@@ -288,7 +288,7 @@ static void write_log(const char *text, ikcpcb *kcp, void *user) {
   strncpy(line, text, sizeof line - 1);
 }
 
-/* What is wrong is an answer, and changes nothing. */
+/* Mistakes return an error and change nothing. */
 static void misuse(void) {
   static char message[200 * 1376];
   char datagram[24] = {0x44, 0x33, 0x22, 0x11, 84, 0, 1};

@@ -1,4 +1,4 @@
-/* A server and a client in one program over loopback, encrypted: channels, datagrams, what is wrong, and goodbye. */
+/* A server and a client in one program over loopback, encrypted: channels, datagrams, errors, and the close. */
 #include <stdlib.h>
 #include <string.h>
 #include "whitewater.h"
@@ -24,7 +24,7 @@ static ww_options options(void) {
   return options;
 }
 
-/* Pumps both until one of them has an event: of the server if `of_server`. */
+/* Pumps both until one has the event: the server if `of_server`, otherwise the client. */
 static ww_event next(ww_server *server, ww_client *client, int of_server) {
   ww_event event;
   int tries;
@@ -135,7 +135,7 @@ static void play(void) {
   ww_server_free(server);
 }
 
-/* A server that asks, and does not like whom it sees. */
+/* A server that asks, and rejects the client. */
 static void turn_away(void) {
   ww_options opts = options();
   char address[64];
@@ -162,7 +162,7 @@ static void turn_away(void) {
   ww_server_free(server);
 }
 
-/* Several clients: all are told something, one is kicked, one closes with a text, and the server shuts down. */
+/* Several clients: all get a broadcast, one is kicked, one closes with a text, and the server shuts down. */
 static void crowd(void) {
   ww_options opts = options();
   const uint8_t news[] = "news";
@@ -230,7 +230,7 @@ static void crowd(void) {
   ww_server_free(server);
 }
 
-/* An end that has other channels is told so in words. */
+/* An end with other channels gets a text that says so. */
 static void other_shape(void) {
   ww_options opts = options();
   char address[64];
@@ -248,7 +248,7 @@ static void other_shape(void) {
   ww_server_free(server);
 }
 
-/* A client that is freed says goodbye. */
+/* Freeing a client closes its session. */
 static void leave(void) {
   ww_options opts = options();
   char address[64];

@@ -1,5 +1,5 @@
-//! What a session needs of its channels: messages that are packed already, and those that come by KCP beside the packets, in their place
-//! among the others.
+//! What a session needs from its channels: messages that are already packed, and places in order for messages that
+//! KCP carries.
 
 use super::receive::Ready;
 use super::{Channels, find};
@@ -11,12 +11,12 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(crate) enum Next<T> {
     Message(T),
-    /// A message that comes by another way: once that has it, it is [read](Channels::pop_elsewhere).
+    /// A message that comes by another way. Once it has arrived, it is [read](Channels::pop_elsewhere).
     Elsewhere,
 }
 
 impl Channels {
-    /// Stores a message that is packed already; `None`: it is too long for a packet.
+    /// Stores a packed message; `None`: it is too long for a packet.
     pub(crate) fn store(
         &mut self,
         now: Time,
@@ -28,17 +28,17 @@ impl Channels {
         one.sender.push(now, packed, lifetime)
     }
 
-    /// Stores that a message of an ordered channel is sent by another way.
+    /// Stores a placeholder for a message of an ordered channel that is sent by another way.
     pub(crate) fn store_elsewhere(&mut self, now: Time, channel: u8) -> Result<(), SendError> {
         find(&mut self.channels, channel).map_or(Ok(()), |one| one.sender.push_elsewhere(now).map(drop))
     }
 
-    /// Places that are not acknowledged of messages of a channel that come by another way.
+    /// Unacknowledged placeholders of a channel.
     pub(crate) fn elsewhere(&self, channel: u8) -> usize {
         self.one(channel).map_or(0, |one| one.sender.elsewhere.into())
     }
 
-    /// Has `read` look at the bytes of the next message, which is taken then.
+    /// Takes the next message, and calls `read` with its bytes.
     pub(crate) fn take<T>(&mut self, channel: u8, read: impl FnOnce(&[u8]) -> T) -> Option<Next<T>> {
         let receiver = &mut find(&mut self.channels, channel)?.receiver;
         if let Ready::Elsewhere = receiver.ready.front()? {
@@ -64,7 +64,8 @@ impl Channels {
         one.is_some_and(|one| matches!(one.receiver.ready.front(), Some(Ready::Elsewhere)))
     }
 
-    /// Whether a message of a channel that comes by another way may be read now: it has its place among those here only if they are in order.
+    /// Whether a message of a channel that comes by another way may be read now. On an ordered channel, it waits for
+    /// its place.
     pub(crate) fn lets_read(&self, channel: u8) -> bool {
         self.one(channel).is_none_or(|one| {
             one.config.channel.kind != ChannelKind::Ordered
@@ -72,7 +73,7 @@ impl Channels {
         })
     }
 
-    /// The message that comes by another way was read.
+    /// Notes that the message that comes by another way was read.
     pub(crate) fn pop_elsewhere(&mut self, channel: u8) {
         if self.is_elsewhere(channel)
             && let Some(one) = find(&mut self.channels, channel)

@@ -3,12 +3,12 @@
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 
-/// The ids of the messages in each of the newest packets, in a log that starts again at its front. What is overwritten there is
-/// forgotten: it is never acknowledged, so it is sent again.
+/// The ids of the messages in each of the newest packets, in a ring. Messages whose entries are overwritten there are
+/// never acknowledged, so they are sent again.
 #[derive(Debug)]
 pub(super) struct Carried {
     packets: SequenceBuffer<Entries>,
-    /// Channel and id. None, or a power of two of them.
+    /// Channel and id. Empty, or a power of two in length.
     log: Box<[(u8, Seq16)]>,
     size: u32,
     /// Where in the log the next entry goes, modulo its length.
@@ -22,7 +22,7 @@ struct Entries {
 }
 
 impl Carried {
-    /// Of the newest `packets`, of which none has more messages than `per_packet`.
+    /// For the newest `packets`, each with at most `per_packet` messages.
     pub(super) fn new(packets: u16, per_packet: u32) -> Self {
         let messages = per_packet.max(MESSAGES * u32::from(packets));
         Self {
@@ -33,7 +33,7 @@ impl Carried {
         }
     }
 
-    /// Notes that the packet that is made next carries a message.
+    /// Notes that the next packet carries a message.
     pub(super) fn push(&mut self, channel: u8, id: Seq16) {
         if self.log.is_empty() {
             self.log = vec![(0, Seq16(0)); self.size as usize].into();
@@ -59,13 +59,13 @@ impl Carried {
         self.packets.memory() + self.log.len() * size_of::<(u8, Seq16)>()
     }
 
-    /// The messages of a packet, which are given once.
+    /// Takes the messages of a packet.
     pub(super) fn remove(&mut self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
         let entries = self.packets.remove(sequence);
         self.entries(entries)
     }
 
-    /// The messages of a packet, which are still there.
+    /// The messages of a packet, which stay.
     pub(super) fn of(&self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
         self.entries(self.packets.get(sequence).copied())
     }
@@ -82,7 +82,7 @@ impl Carried {
     }
 }
 
-/// Messages of a packet that there is room for, on average.
+/// Messages per packet that there is room for, on average.
 const MESSAGES: u32 = 8;
 
 #[cfg(test)]

@@ -1,22 +1,22 @@
-//! What travels under an id, and the bits of it.
+//! What is sent under an id, and its bits.
 
 use crate::channel::{AnyChannel, ChannelConfig, ChannelKind};
 use crate::message::BitsError;
 use crate::message::pack::{BitReader, BitWriter};
 use crate::seq::Seq16;
 
-/// What travels under an id.
+/// What is sent under an id.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Content {
     /// A message: bytes, or bits of a type, padded with zeros.
     Message(Packed),
-    /// A message too long for a packet stands here in the order. It comes by another way.
+    /// The place in the order of a message too long for a packet, which comes by another way.
     Elsewhere,
-    /// A message that is no longer sent. The id is, so that the receiver does not wait for it.
+    /// A message that is no longer sent. Its id is, so that the receiver does not wait for it.
     Dropped,
 }
 
-/// Bytes of a message, and how many bits of them it has.
+/// The bytes of a message, and its length in bits.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Packed {
     pub(super) bytes: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Packed {
 }
 
 impl Content {
-    /// Bits of it in a packet.
+    /// Its length in a packet, bits.
     pub(super) fn bits(&self, channel: AnyChannel) -> usize {
         let head = usize::from(channel.kind.is_reliable());
         match self {
@@ -33,7 +33,7 @@ impl Content {
         }
     }
 
-    /// Only reliable channels know anything but messages.
+    /// Only reliable channels send anything but messages.
     pub(super) fn write(&self, to: &mut BitWriter, channel: AnyChannel) -> Result<(), BitsError> {
         if channel.kind.is_reliable() {
             to.bool(matches!(self, Self::Message(_)))?;
@@ -52,7 +52,7 @@ impl Content {
         }
     }
 
-    /// Reads one; a message goes into `spare`, which is empty, and is asked for when nothing can be wrong any more.
+    /// Reads one; a message goes into the empty buffer of `spare`, which is called once everything is checked.
     pub(super) fn read(
         from: &mut BitReader<'_>,
         config: &ChannelConfig,
@@ -71,7 +71,7 @@ impl Content {
                 ahead.position() - from.position()
             }
         };
-        // What may be lost is as long as a packet at most, whatever this end says of itself.
+        // An unreliable message may be as long as a packet, whatever `max_message` is here.
         let (len, max) = (bits.div_ceil(8) as u64, config.max_message.into());
         if len > max && channel.kind.is_reliable() {
             return Err(BitsError::OutOfRange { offset: len, span: max });
@@ -84,7 +84,7 @@ impl Content {
     }
 }
 
-/// Bits of the number of bytes before them.
+/// Bits of the length before the bytes of a message.
 const fn length_bits(channel: AnyChannel) -> usize {
     match channel.skip {
         None => usize::BITS as usize - BYTES_MAX.leading_zeros() as usize,

@@ -9,13 +9,14 @@ use thiserror::Error;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ReadError {
-    /// Its bits are not those of messages.
+    /// Its bits do not decode as messages.
     #[error(transparent)]
     Bits(#[from] BitsError),
-    /// It has no message, which takes no payload to say.
+    /// It has no message. An honest peer sends an empty payload then.
     #[error("a payload without a message")]
     Empty,
-    /// A message lies beyond the buffer. With an honest peer too little was read: read what has come, and it will be sent again.
+    /// A message lies beyond the buffer. With an honest peer, too little was read: read what has arrived, and it will
+    /// be sent again.
     #[error("no room for message {id}")]
     NoRoom { id: Seq16 },
 }

@@ -26,10 +26,10 @@ use std::time::Duration;
 
 /// Channels that share packets, at one end of a connection.
 ///
-/// What is sent on a channel is stored; each packet takes what is due and fits, of every channel, and when a packet is acknowledged, what
-/// it carried is done. So it needs numbered packets that tell whether they arrived: those of a
-/// [`packet::Endpoint`](crate::packet::Endpoint), or others. No channel waits for what another one has lost. Where a packet is too small for
-/// all, the first channels come first.
+/// Sent messages are stored. Each packet takes what is due and fits, from every channel, and when it is acknowledged,
+/// its messages are done. This needs numbered packets that report whether they arrived: those of a
+/// [`packet::Endpoint`](crate::packet::Endpoint), or others. No channel waits for what another one has lost. If a
+/// packet is too small for all, the first channels come first.
 ///
 /// ```
 /// use whitewater::channel::{Channels, ChannelsConfig};
@@ -80,16 +80,16 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// What the payload of a packet looks like is in docs/WIRE.md, timers and limits in docs/BEHAVIOUR.md.
+/// docs/WIRE.md describes the payload of a packet, docs/BEHAVIOUR.md timers and limits.
 #[derive(Debug)]
 pub struct Channels {
     channels: Vec<One>,
     carried: Carried,
     rejected: RejectedPayloads,
-    /// The payload of the packet that is made, and most bytes of it.
+    /// The payload of the packet being made, and its most bytes.
     payload: Vec<u8>,
     payload_max: u16,
-    /// Where messages are packed before they are stored.
+    /// A buffer to pack messages in before they are stored.
     scratch: Vec<u8>,
 }
 
@@ -102,11 +102,11 @@ struct One {
 }
 
 impl Channels {
-    /// Channels of which nothing was sent or received.
+    /// Channels on which nothing was sent or received.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// A field of `config` is out of range.
     pub fn new(config: &ChannelsConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let per_packet = config.channels.iter().map(|channel| u32::from(channel.messages_per_packet)).sum();
@@ -117,7 +117,7 @@ impl Channels {
             One { sender, receiver: Receiver::new(Arc::clone(&config)), config, stats }
         };
         let mut channels: Vec<_> = config.channels.iter().map(one).collect();
-        channels.shrink_to_fit(); // there are as many sessions as a server has
+        channels.shrink_to_fit(); // each session of a server has one
         Ok(Self {
             channels,
             carried: Carried::new(config.packets, per_packet),
@@ -133,7 +133,8 @@ impl Channels {
     ///
     /// # Errors
     ///
-    /// There is no room for it now ([`SendError::Full`]: send it later), or never, or the handle is none of these channels.
+    /// There is no room now ([`SendError::Full`]: try again later), the message is too long, or the handle belongs to
+    /// none of these channels.
     pub fn send<P: Payload + ?Sized>(
         &mut self,
         now: Time,
@@ -181,34 +182,34 @@ impl Channels {
         self.one(channel).is_some_and(|one| one.sender.waiting() <= one.config.send_buffer / 2)
     }
 
-    /// Takes the next message that was received. Of a channel that is not here, nothing is.
+    /// Takes the next message that was received. `None`: there is none, or no such channel.
     pub fn recv<P: Payload + ?Sized>(&mut self, channel: Channel<P>) -> Option<P::Received> {
         self.config(channel.into()).inspect_err(|error| log::error!("recv: {error}")).ok()?;
         let one = find(&mut self.channels, channel.number())?;
         loop {
-            // Only a session has another way for messages, so no honest peer says that one comes by it.
+            // Only a session has another way for messages, so no honest peer announces one here.
             let Ready::Message(bytes) = one.receiver.pop()? else { continue };
-            let message = P::unpack(&bytes).ok(); // it was looked at when it came
+            let message = P::unpack(&bytes).ok(); // it was checked when it arrived
             one.receiver.keep(bytes);
             return message;
         }
     }
 
-    /// Takes the id of a message that is known to have arrived, on a channel with [`receipts`](ChannelConfig::receipts); each is
-    /// told once, as it becomes known. Unreliable messages that are never told may have arrived all the same. Of those that nobody
-    /// asks for the newest `send_buffer` are kept.
+    /// Takes the id of a message that is known to have arrived, on a channel with
+    /// [`receipts`](ChannelConfig::receipts); each is reported once. Unreliable messages that are never reported may
+    /// have arrived all the same. The newest `send_buffer` ids are kept until they are taken.
     pub fn pop_delivered(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
         find(&mut self.channels, channel.into().number)?.sender.told.as_mut()?.delivered.pop_front()
     }
 
-    /// Takes the id of a message that was given up because it was too old: it is not known to have arrived. Of those that nobody
-    /// asks for the newest `send_buffer` are kept.
+    /// Takes the id of a message that was given up because it was too old: it is not known to have arrived. The
+    /// newest `send_buffer` ids are kept until they are taken.
     pub fn pop_expired(&mut self, channel: impl Into<AnyChannel>) -> Option<Seq16> {
         find(&mut self.channels, channel.into().number)?.sender.told.as_mut()?.expired.pop_front()
     }
 
-    /// Makes the payload of a packet of what is due; empty: nothing is. Send it and tell [`on_sent`](Self::on_sent), or it will be
-    /// in the next one again.
+    /// Makes the payload of a packet from what is due; empty: nothing is. Send it and call
+    /// [`on_sent`](Self::on_sent), or the next payload has the same messages again.
     ///
     /// `rtt` is the smoothed round trip, zero when none is known.
     ///
@@ -220,8 +221,8 @@ impl Channels {
         Ok(self.payload.get(..len).unwrap_or_default())
     }
 
-    /// Notes that what [`write`](Self::write) gave left now in the packet `sequence`. Tell it of packets without messages as
-    /// well, or a number is taken for the same one before a wrap.
+    /// Notes that the payload from [`write`](Self::write) left now in the packet `sequence`. Call it for packets
+    /// without messages as well, or a number is mistaken for the same one before a wrap.
     pub fn on_sent(&mut self, now: Time, sequence: Seq16) {
         let Self { channels, carried, .. } = self;
         let start = carried.end;
@@ -231,7 +232,7 @@ impl Channels {
         carried.finish(sequence, start);
     }
 
-    /// Notes that the packet `sequence` has arrived: what it carried is not sent again.
+    /// Notes that the packet `sequence` has arrived: its messages are not sent again.
     pub fn on_acked(&mut self, sequence: Seq16) {
         let Self { channels, carried, .. } = self;
         for (index, id) in carried.remove(sequence) {
@@ -241,9 +242,9 @@ impl Channels {
         }
     }
 
-    /// Notes that the packet `sequence` is evidently lost, as [`Endpoint::pop_lost`](crate::packet::Endpoint::pop_lost) tells: what it
-    /// carried is due at once, on channels with [`resend_lost`](ChannelConfig::resend_lost). Should it arrive after all, the copies are
-    /// dropped there.
+    /// Notes that the packet `sequence` is evidently lost, as
+    /// [`Endpoint::pop_lost`](crate::packet::Endpoint::pop_lost) reports: its messages are due at once, on channels
+    /// with [`resend_lost`](ChannelConfig::resend_lost). If it arrives after all, the receiver drops the copies.
     pub fn on_lost(&mut self, sequence: Seq16) {
         let Self { channels, carried, .. } = self;
         for (index, id) in carried.of(sequence) {
@@ -257,8 +258,8 @@ impl Channels {
     ///
     /// # Errors
     ///
-    /// It is not what a peer of the same channels sends, or there is no room for it because too little was read. Nothing has changed but a
-    /// counter, and the packet must not be acknowledged.
+    /// No peer with the same channels sends this, or there is no room for it because too little was read. Only a
+    /// counter has changed, and the packet must not be acknowledged.
     pub fn read(&mut self, payload: &[u8]) -> Result<(), ReadError> {
         if payload.is_empty() {
             return Ok(());
@@ -305,7 +306,7 @@ impl Channels {
         buffers + self.carried.memory() + channels.sum::<usize>()
     }
 
-    /// Frees the buffers that hold nothing.
+    /// Frees empty buffers.
     pub(crate) fn trim(&mut self) {
         for One { sender, receiver, .. } in &mut self.channels {
             sender.trim();
@@ -313,7 +314,8 @@ impl Channels {
         }
     }
 
-    /// Gives back the memory of what is empty. If nothing waits for an acknowledgement, no packet is remembered any more.
+    /// Frees the memory of everything empty. If nothing waits for an acknowledgement, the record of sent packets is
+    /// cleared.
     pub fn shrink(&mut self) {
         for One { sender, receiver, .. } in &mut self.channels {
             sender.shrink();
@@ -325,7 +327,7 @@ impl Channels {
         (self.payload, self.scratch) = (Vec::new(), Vec::new());
     }
 
-    /// What a channel has done; zeros when it is not here.
+    /// Statistics of a channel; zeros if there is no such channel.
     #[must_use]
     pub fn stats(&self, channel: impl Into<AnyChannel>) -> ChannelStats {
         self.one(channel.into().number).map(|one| one.stats).unwrap_or_default()
@@ -341,7 +343,7 @@ impl Channels {
         self.channels.iter().find(|one| one.config.channel.number == number)
     }
 
-    /// The config of the channel that a handle is of.
+    /// The config of the channel that a handle belongs to.
     fn config(&self, handle: AnyChannel) -> Result<&ChannelConfig, ChannelError> {
         let missing = ChannelError::Missing { number: handle.number, count: self.channels.len() };
         let config = &self.one(handle.number).ok_or(missing)?.config;
@@ -382,7 +384,7 @@ impl Channels {
     }
 }
 
-/// Bytes of a channel that nothing was sent on, with its config, which is counted.
+/// Bytes of an unused channel, with its reference-counted config.
 const ONE: usize = size_of::<One>() + size_of::<ChannelConfig>() + 2 * size_of::<usize>();
 
 fn find(channels: &mut [One], number: u8) -> Option<&mut One> {

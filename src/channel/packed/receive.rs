@@ -1,4 +1,4 @@
-//! Messages on their way in: checked with the whole packet, kept until it is their turn, handed out.
+//! Incoming messages: checked with the whole packet, kept until it is their turn, then delivered.
 
 use super::content::{Content, Packed, read_count, read_id};
 use super::{ChannelStats, ReadError};
@@ -12,15 +12,15 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Receiver {
     config: Arc<ChannelConfig>,
-    /// Reliable: the first id that has not come.
+    /// Reliable: the first id that has not arrived.
     next: Seq16,
-    /// Reliable: what has come from there on; `None` where it is handed out already.
+    /// Reliable: what has arrived from there on; `None` if it is already delivered.
     slots: SequenceBuffer<Option<Content>>,
     /// Sequenced: the newest id delivered.
     newest: Option<Seq16>,
-    /// Not read yet.
+    /// Messages that were not read yet.
     pub(super) ready: VecDeque<Ready>,
-    /// What the packet that is being read has.
+    /// What the packet being read has.
     pub(super) staged: Vec<(Seq16, Content)>,
     /// Bytes of the buffers of all messages that are kept.
     bytes: usize,
@@ -50,7 +50,7 @@ impl Receiver {
         }
     }
 
-    /// The bytes of the next message, which are of no use to it any more.
+    /// Takes the next message, whose buffer no longer counts.
     pub(super) fn pop(&mut self) -> Option<Ready> {
         let ready = self.ready.pop_front()?;
         if let Ready::Message(bytes) = &ready {
@@ -83,7 +83,7 @@ impl Receiver {
         (self.staged, self.spare) = (Vec::new(), Vec::new());
     }
 
-    /// Frees the buffers that hold nothing.
+    /// Frees empty buffers.
     pub(super) fn trim(&mut self) {
         self.spare = Vec::new();
     }
@@ -103,7 +103,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes what the packet has, or nothing of it.
+    /// Takes everything the packet has, or drops it.
     pub(super) fn apply(&mut self, is_taken: bool, stats: &mut ChannelStats) {
         let mut staged = std::mem::take(&mut self.staged);
         for (id, content) in staged.drain(..) {
@@ -144,7 +144,7 @@ impl Receiver {
         }
     }
 
-    /// A reliable message beyond the buffer refuses its packet, which must not be acknowledged.
+    /// Refuses a packet with a reliable message beyond the buffer. It must not be acknowledged.
     fn check_room(&self, id: Seq16) -> Result<(), ReadError> {
         if !self.config.channel.kind.is_reliable() || self.has_come(id) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Messages on their way out: stored until they have left, or until they are known to have arrived.
+//! Outgoing messages: stored until they have left, or until they are known to have arrived.
 
 use super::ChannelStats;
 use super::content::{BYTES_MAX, Content, Packed, count_bits, id_bits, write_count, write_id};
@@ -22,15 +22,15 @@ pub(super) struct Sender {
     oldest: Seq16,
     /// The id of the next message.
     next: Seq16,
-    /// No message expires before.
+    /// No message expires before this.
     expires: Option<Time>,
-    /// What nobody has asked for yet, if there was anything.
+    /// What was not taken yet. Created for the first.
     pub(super) told: Option<Box<Told>>,
     /// What goes into the packet that is being made.
     pub(super) chosen: Vec<Seq16>,
     /// Bits of all contents in the store.
     bits: usize,
-    /// How many of them are places of messages that are sent by another way.
+    /// How many of them are placeholders for messages sent by another way.
     pub(super) elsewhere: u16,
     /// Buffers of messages that have arrived, for the next ones.
     spare: Vec<Vec<u8>>,
@@ -57,7 +57,7 @@ struct Entry {
 #[derive(Clone, Copy, Debug)]
 enum State {
     New,
-    /// It was sent, last in this packet.
+    /// It was sent, most recently in this packet.
     UnderWay {
         sent: Time,
         packet: Seq16,
@@ -83,12 +83,12 @@ impl Sender {
         }
     }
 
-    /// Messages stored, holes between them counted.
+    /// Messages stored, including the gaps between them.
     pub(super) const fn waiting(&self) -> u16 {
         self.next.0.wrapping_sub(self.oldest.0)
     }
 
-    /// Stores a message: its bytes, and how many bits of them it has; returns its id. `None`: no packet has room for it.
+    /// Stores a message, given as bytes and its length in bits. Returns its id. `None`: no packet has room for it.
     pub(super) fn push(
         &mut self,
         now: Time,
@@ -109,14 +109,14 @@ impl Sender {
         self.store(now, content, lifetime).map(Some)
     }
 
-    /// Stores that a message is sent by another way.
+    /// Stores a placeholder for a message sent by another way.
     pub(super) fn push_elsewhere(&mut self, now: Time) -> Result<Seq16, SendError> {
         let id = self.store(now, Content::Elsewhere, None)?;
         self.elsewhere += 1;
         Ok(id)
     }
 
-    /// When something is due next, as things are; `now` if it is already.
+    /// When something is due next, at `now` at the earliest.
     pub(super) fn check(&self, now: Time, resend: Duration) -> Option<Time> {
         let due =
             self.in_window().filter_map(|id| self.store.get(id)).map(|entry| entry.due(now, resend)).min();
@@ -184,7 +184,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What was chosen has left. `carried` gets the ids that wait for an acknowledgement.
+    /// Notes that the chosen messages have left. `carried` gets the ids that wait for an acknowledgement.
     pub(super) fn commit(
         &mut self,
         now: Time,
@@ -210,7 +210,8 @@ impl Sender {
         self.chosen = chosen;
     }
 
-    /// A packet that carried `id` is lost: it is due again, unless it has been sent in another one since.
+    /// Notes that a packet with the message `id` is lost. The message is due again, unless it was sent in another
+    /// packet since.
     pub(super) fn lost(&mut self, id: Seq16, lost: Seq16) {
         if let Some(Entry { state, .. }) = self.store.get_mut(id).filter(|_| self.config.resend_lost)
             && matches!(state, State::UnderWay { packet, .. } if *packet == lost)
@@ -254,7 +255,7 @@ impl Sender {
         }
     }
 
-    /// Frees the buffers that hold nothing.
+    /// Frees empty buffers.
     pub(super) fn trim(&mut self) {
         self.spare = Vec::new();
     }
@@ -271,7 +272,7 @@ impl Sender {
         self.spare = Vec::new();
     }
 
-    /// Bytes of the heap; contents by their bits.
+    /// Bytes of the heap; contents count by their bits.
     pub(super) fn memory(&self) -> usize {
         let told = |told: &Told| told.expired.capacity() + told.delivered.capacity();
         let ids = (self.chosen.capacity() + self.told.as_deref().map_or(0, told)) * size_of::<Seq16>();

@@ -1,6 +1,6 @@
 //! What a channel counts.
 
-/// What a channel has done since it was made.
+/// What a channel has counted since it was created.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ChannelStats {
@@ -12,12 +12,12 @@ pub struct ChannelStats {
     pub expired: u64,
     /// Messages delivered.
     pub received: u64,
-    /// Messages that had come before.
+    /// Messages that had arrived before.
     pub duplicates: u64,
-    /// Messages that the peer gave up and that had not come.
+    /// Messages that the peer gave up and that had not arrived.
     pub skipped: u64,
     /// Sequenced: messages older than one delivered before.
     pub old: u64,
-    /// Unreliable: messages dropped because as many as `receive_buffer` were not read.
+    /// Unreliable: messages dropped because `receive_buffer` messages were unread.
     pub overflowed: u64,
 }

@@ -1,7 +1,7 @@
-//! How long datagrams may be: what the path is found to carry, and when it has become narrower.
+//! How long datagrams may be: finds what the path carries, and notices when it carries less.
 //!
-//! Source: RFC 8899 (packetization layer path MTU discovery). Probes are pings that are padded. What every path carries is the least,
-//! which is not probed itself: a path that does not carry that either carries no session.
+//! Source: RFC 8899 (packetization layer path MTU discovery). Probes are padded pings. The base length is not probed:
+//! a path that does not carry it carries no session.
 
 use super::Connection;
 use super::transmit::Written;
@@ -17,28 +17,29 @@ pub(super) struct PathMtu {
     pub(super) current: u16,
     /// What every path carries.
     base: u16,
-    /// What both ends take.
+    /// What both ends accept.
     most: u16,
-    /// `None`: nothing was full yet, or nothing longer is taken.
+    /// `None`: no datagram was full yet, or none longer is accepted.
     pub(super) search: Option<Box<Search>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// The shortest that does not arrive, as far as is known.
+    /// The shortest length known not to arrive.
     too_long: u16,
-    /// What is tried first.
+    /// The length to try first.
     first: Option<u16>,
-    /// What is tried, by the stamps of the pings; the last of them may still be answered.
+    /// The length being tried, and the stamps of its pings, which may be answered late.
     tries: Tries,
-    /// How long the last one was waited for. It falls slowly: the round trip may have been measured while nothing else was under way.
+    /// How long the last one was waited for. It falls slowly: the round trip may have been measured while nothing
+    /// else was in flight.
     patience: Duration,
-    /// No probe leaves before.
+    /// No probe leaves before this.
     not_before: Time,
-    /// Since the last probe a datagram was full: a longer one would be of use.
+    /// A datagram was full since the last probe, so a longer one would be of use.
     is_wanted: bool,
     unheard: Option<Unheard>,
-    /// Black holes that came soon after each other, and until when another one does.
+    /// Black holes in quick succession, and until when another one counts as such.
     holes: u32,
     holes_until: Time,
     counts: ProbeCounts,
@@ -58,7 +59,7 @@ struct Unheard {
     sent: u32,
     /// The last of them.
     newest: Seq16,
-    /// Times to be acknowledged that have passed, and when the next one began.
+    /// Acknowledgement timeouts that have passed, and when the current one began.
     rounds: u8,
     since: Time,
 }
@@ -76,7 +77,7 @@ impl PathMtu {
         Self { current: base, base, most, search: None }
     }
 
-    /// The longest that every path carries, for what cannot be cut up.
+    /// The length that every path carries, for data that cannot be cut.
     pub(super) const fn least(&self) -> u16 {
         self.base
     }
@@ -106,8 +107,8 @@ impl PathMtu {
         u32::try_from(self.search.as_deref().map_or(0, missing)).unwrap_or(u32::MAX)
     }
 
-    /// Notes a datagram with data that it [heeds](Self::heeds). `has_more`: there is more than it has room for. `patience` is the time that
-    /// an acknowledgement may take.
+    /// Notes a datagram with data that it [heeds](Self::heeds). `has_more`: there is more data than it has room for.
+    /// `patience` is how long an acknowledgement may take.
     pub(super) fn on_sent(&mut self, now: Time, pn: Seq16, len: usize, has_more: bool, patience: Duration) {
         let is_long = self.is_long(len);
         let search = self.search.get_or_insert_with(|| Box::new(Search::new(self.most)));
@@ -130,7 +131,7 @@ impl PathMtu {
         });
     }
 
-    /// Goes back to what every path carries if long datagrams do not arrive any more; returns whether it does.
+    /// Goes back to what every path carries if long datagrams no longer arrive. Returns whether it did.
     pub(super) fn shrink_if_lost(&mut self, now: Time, patience: Duration) -> bool {
         let Some(search) = self.search.as_mut().filter(|_| self.current > self.base) else {
             return false;
@@ -143,13 +144,13 @@ impl PathMtu {
         falls
     }
 
-    /// Bytes of the probe that is due. `heard`: when anything of the peer last came.
+    /// Bytes of the probe that is due. `heard`: when the peer was last heard.
     pub(super) fn poll(&mut self, now: Time, heard: Time, patience: Duration) -> Option<u16> {
         let (search, current) = (self.search.as_mut()?, self.current);
         match search.tries.waits {
             Some((_, until)) if until > now => return None,
             Some((left, _)) if heard <= left => {
-                // Nothing comes at all: that says nothing of its length.
+                // Nothing arrives at all: that says nothing about the length.
                 search.tries.waits = Some((left, now + patience));
                 return None;
             }
@@ -166,7 +167,7 @@ impl PathMtu {
         Some(size)
     }
 
-    /// It has left as a ping with that stamp.
+    /// Notes that the probe left as a ping with this stamp.
     pub(super) fn on_probe(&mut self, now: Time, stamp: u64, patience: Duration) {
         let Some(search) = &mut self.search else { return };
         search.patience = patience.max(search.patience - search.patience / 16);
@@ -178,7 +179,7 @@ impl PathMtu {
         search.counts.sent += 1;
     }
 
-    /// A ping was answered; returns whether datagrams may be longer now.
+    /// Notes that a ping was answered. Returns whether datagrams may be longer now.
     pub(super) fn on_pong(&mut self, now: Time, stamp: u64) -> bool {
         let Some(search) = &mut self.search else { return false };
         let Tries { size, stamps, .. } = search.tries;
@@ -213,7 +214,7 @@ impl PathMtu {
 }
 
 impl Connection {
-    /// A probe, if one is due: a ping that is padded.
+    /// Writes a probe if one is due: a padded ping.
     pub(super) fn seal_probe(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         if self.mtu.search.is_none() || self.turns.allows_at() > now {
             return None;
@@ -232,7 +233,7 @@ impl Connection {
         self.finish(now, buf, start, Written::probe())
     }
 
-    /// From now on datagrams have another length.
+    /// Applies a new length of datagrams.
     pub(super) fn set_mtu(&mut self) {
         self.lanes.set_datagram(self.mtu.current - self.repair_room());
         if self.parts.next().is_some_and(|(_, part)| part.len() > self.part_max()) {
@@ -250,7 +251,7 @@ impl Search {
     fn new(most: u16) -> Self {
         Self {
             too_long: most + 1,
-            first: Some(most), // mostly that is it
+            first: Some(most), // usually right
             ..Self::default()
         }
     }
@@ -266,7 +267,7 @@ impl Search {
         }
     }
 
-    /// What is tried next; `None`: it is found.
+    /// The length to try next; `None`: the search is done.
     fn next_size(&self, current: u16) -> Option<u16> {
         if self.tries.size > current {
             return Some(self.tries.size);
@@ -280,7 +281,7 @@ impl Search {
             .or_else(|| (self.too_long > current + STEP).then_some(current.midpoint(self.too_long)))
     }
 
-    /// When the longest is found it is looked for again only after a while.
+    /// Once the search is done, the next one starts only after a while.
     fn rest_if_done(&mut self, now: Time, current: u16, most: u16) {
         if self.next_size(current).is_none() {
             self.not_before = now + RAISE_AFTER;
@@ -288,7 +289,7 @@ impl Search {
         }
     }
 
-    /// Long datagrams do not arrive any more. They are tried again at once, but the more often this happens the later.
+    /// Long datagrams no longer arrive. They are tried again at once, but later each time this repeats.
     fn fall(&mut self, now: Time, current: u16) {
         self.holes = if now < self.holes_until { self.holes.saturating_add(1) } else { 0 };
         let wait = self.holes.checked_sub(1).map_or(Duration::ZERO, |more| HOLE_WAIT * (1 << more.min(12)));
@@ -301,7 +302,7 @@ impl Search {
 }
 
 impl Unheard {
-    /// Whether so many were lost that it is not by chance: on three occasions, or many on fewer.
+    /// Whether too many were lost for chance: on three occasions, or many on fewer.
     fn is_too_much(self, now: Time, patience: Duration) -> bool {
         match self.rounds + u8::from(now.since(self.since) >= patience) {
             0 => false,
@@ -316,23 +317,23 @@ impl Unheard {
 const PING_END: usize = DATA_HEADER_LEN + 9;
 /// Probes of one size before it counts as too long. Source: RFC 8899 (5.1.2), MAX_PROBES.
 const MAX_PROBES: usize = 3;
-/// What usual paths carry: 1280 bytes of IP, WireGuard with its 1420, tunnels through IPv4 with 1480, PPPoE with 1492, Ethernet with
-/// 1500, less the headers of IPv6 and of IPv4 and that of UDP.
+/// What common paths carry: 1280 bytes of IP, WireGuard with its 1420, tunnels through IPv4 with 1480, PPPoE with
+/// 1492, Ethernet with 1500, less the headers of IPv6 and of IPv4 and that of UDP.
 const USUAL: [u16; 10] = [1232, 1252, 1372, 1392, 1432, 1444, 1452, 1464, 1472, 8972];
-/// The search ends when what is found is at most so many bytes less than what does not arrive.
+/// The search ends when the length found is within this many bytes of one that does not arrive.
 const STEP: u16 = 16;
-/// What is found is tried to be exceeded again after so long. Source: RFC 8899 (5.1.1), PMTU_RAISE_TIMER.
+/// A longer length is tried again after this time. Source: RFC 8899 (5.1.1), PMTU_RAISE_TIMER.
 const RAISE_AFTER: Duration = Duration::from_secs(600);
-/// Long datagrams of which none arrives in the time that an acknowledgement takes. What is taken for a black hole by mistake, as an
-/// outage is, costs a few shorter datagrams and a probe.
+/// If this many long datagrams are lost within one acknowledgement timeout, it is a black hole. A mistake, as in an
+/// outage, costs a few shorter datagrams and a probe.
 const LOST_AT_ONCE: u32 = 16;
-/// The same when they left on two occasions: at 20 % of loss so many are lost by chance once in 15,000 times.
+/// The same within two timeouts: at 20 % loss, chance does this once in 15,000 times.
 const LOST_TWICE: u32 = 6;
 /// The wait of a search after a second black hole; it doubles with each further one.
 const HOLE_WAIT: Duration = Duration::from_millis(250);
-/// When long datagrams have been tried again for so long without one, they are counted from none.
+/// After this long without another black hole, the count starts again.
 const HOLE_FORGOTTEN: Duration = Duration::from_secs(60);
-/// A datagram that has no more bytes left than this is full.
+/// A datagram with no more free bytes than this counts as full.
 const NEARLY: usize = 64;
 
 #[cfg(test)]
@@ -341,8 +342,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(100);
 
-    /// A peer answers probes and never acknowledges what is long: it lies, or somebody on the path lets only probes through. How many
-    /// long datagrams are sent in so many seconds in which a datagram is sent each 10 ms.
+    /// A peer answers probes and never acknowledges long datagrams: it lies, or somebody on the path lets only probes
+    /// through. Counts the long datagrams of an hour in which one datagram is sent every 10 ms.
     #[test]
     fn who_answers_probes_and_acknowledges_nothing_long_gets_ever_less_that_is_long() {
         let mut mtu = PathMtu::new(1200, 1472);

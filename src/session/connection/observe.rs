@@ -1,5 +1,5 @@
-//! What there is to know of a connection: what it has counted and measured, what is known to have arrived, and the event log, while that is
-//! switched on: what KCP of its channels logs, and what follows from how the session stands after a call and how it stood before.
+//! What a connection reports: statistics, what is known to have arrived, and the event log. While the log is on, it
+//! takes what the KCP of each channel logs, and compares the session's state before and after each call.
 
 use super::Connection;
 use super::acks::Arrived;
@@ -20,18 +20,19 @@ use std::{fmt, io};
 /// Round trips and losses.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    /// By the handshake's end, by pings and by packets that are acknowledged.
+    /// Measured by the end of the handshake, by pings, and by acknowledged packets.
     pub(super) rtt: Rtt,
     pub(super) in_use: Option<Box<InUse>>,
 }
 
-/// What a session at rest need not know. Made when there is something of it.
+/// What an idle session does not need. Created on first use.
 #[derive(Debug, Default)]
 pub(super) struct InUse {
-    /// What gets lost of what is sent.
+    /// How much of what is sent gets lost.
     pub(super) loss: PathLoss,
     pub(super) arrived: Arrived,
-    /// What left before then was held by a standstill, ours or of the path: what it took is no round trip.
+    /// Packets that left before this were held by a standstill of this end or of the path, so they measure no round
+    /// trip.
     pub(super) held: Time,
 }
 
@@ -40,13 +41,13 @@ impl Measured {
         self.in_use.get_or_insert_default()
     }
 
-    /// How long an acknowledgement may take, if the peer lets it wait as long as we do, `ack_delay`.
+    /// How long an acknowledgement may take, if the peer delays it as long as we do, by `ack_delay`.
     pub(super) fn patience(&self, ack_delay: Duration) -> Duration {
         let rtt = self.rtt.smoothed_micros();
         Duration::from_micros(rtt.saturating_add(rtt / 2)) + ack_delay + SLACK
     }
 
-    /// Takes the round trip of what left at a time, unless a standstill held it.
+    /// Takes the round trip of a packet that left at `left`, unless a standstill held it.
     pub(super) fn on_round_trip(&mut self, left: Time, rtt: Duration) {
         if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
             self.rtt.sample(left, rtt);
@@ -54,15 +55,15 @@ impl Measured {
     }
 }
 
-/// How far a session that is up has got.
+/// The state of a session after its handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ConnectionState {
-    /// It takes what is sent.
+    /// It accepts messages.
     Up,
-    /// It was closed here, and waits until what was sent has arrived.
+    /// It was closed at this end, and waits until everything sent has arrived.
     Draining,
-    /// The peer is told that it is over.
+    /// The peer is being told that it is over.
     Closing,
     /// It is over.
     Closed,
@@ -79,17 +80,17 @@ impl fmt::Display for ConnectionState {
     }
 }
 
-/// A log, and how its session stood when it was last looked at.
+/// A log, and the state of its session at the last look.
 #[derive(Debug)]
 pub(super) struct Observer {
     pub(super) log: EventLog<SessionEvent>,
     stats: ConnectionStats,
-    /// What was told last of each part of the [state](Connection::state_events).
+    /// The last event logged of each part of the [state](Connection::state_events).
     last: [Option<SessionEvent>; 6],
 }
 
 impl Connection {
-    /// What was counted and measured.
+    /// What the session has counted and measured.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         let Measured { rtt, in_use } = &self.measured;
@@ -122,8 +123,8 @@ impl Connection {
         stats
     }
 
-    /// The number after the last segment of what was handed to KCP of a channel: it has arrived when [`acked_up_to`](Self::acked_up_to)
-    /// is not [before](Sn::is_before) it any more.
+    /// The number after the last segment that a channel has passed to KCP. All of it has arrived when
+    /// [`acked_up_to`](Self::acked_up_to) is no longer [before](Sn::is_before) this number.
     #[must_use]
     pub fn sent_up_to(&self, channel: impl Into<AnyChannel>) -> Option<Sn> {
         self.lanes.look(self.checked(channel)?.number(), Kcp::snd_end)
@@ -135,11 +136,11 @@ impl Connection {
         self.lanes.look(self.checked(channel)?.number(), Kcp::snd_una)
     }
 
-    /// Logs what happens from now on and keeps the newest `most` events, 56 bytes each, until they are [taken](Self::poll_log); 0 switches
-    /// the log off and forgets them. May be called at any time. A log that is on goes on with the new bound. What it takes counts as
-    /// memory of the session.
+    /// Logs events from now on and keeps the newest `most`, 56 bytes each, until they are [taken](Self::poll_log); 0
+    /// switches the log off and drops them. May be called at any time; a log that is on continues with the new bound.
+    /// The log counts as memory of the session.
     ///
-    /// Off, it costs a look at whether it is on for each datagram.
+    /// While it is off, it costs one check per datagram.
     pub fn log_events(&mut self, most: usize) {
         self.lanes.log_events(self.keepalive.now, most);
         if most == 0 {
@@ -155,7 +156,7 @@ impl Connection {
         log.push(self.keepalive.now, SessionEvent::Start { end, channels });
         let mut last = self.state_events();
         log.push(self.keepalive.now, SessionEvent::Mtu { mtu: self.mtu.current });
-        last[3..].fill(None); // it is told at once
+        last[3..].fill(None); // so that it is logged at once
         self.observer = Some(Box::new(Observer { log, stats: self.stats(), last }));
         self.observe(self.keepalive.now);
     }
@@ -171,17 +172,17 @@ impl Connection {
         self.observer.as_mut()?.log.pop()
     }
 
-    /// Takes all events of the log and writes a line of JSON each, by many small writes; returns how many. docs/EVENTS.md has the lines, and how
-    /// to draw them.
+    /// Takes all events of the log and writes each as a line of JSON, in many small writes. Returns how many.
+    /// docs/EVENTS.md describes the lines and how to draw them.
     ///
     /// # Errors
     ///
-    /// What `out` says. The event that it did not take is gone.
+    /// An error of `out`. The event that it did not take is lost.
     pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
         write_lines(out, || self.poll_log())
     }
 
-    /// Looks at what has changed, after a call that changes anything.
+    /// Logs what has changed, after a call that changes anything.
     #[inline]
     pub(super) fn observe(&mut self, now: Time) {
         if self.observer.is_some() {
@@ -221,7 +222,7 @@ impl Connection {
         if sent + rebuilt + told > 0 {
             log.push(now, SessionEvent::Repairs { sent, rebuilt, told });
         }
-        // Why it is over is known until that is taken.
+        // The reason of the end is known only until its event is taken.
         if let [.., Some(SessionEvent::State { state: ConnectionState::Closed, .. })] = observer.last {
             states[5] = None;
         }
@@ -230,7 +231,7 @@ impl Connection {
         }
     }
 
-    /// How the session stands, of which each is told when it has changed.
+    /// The state of the session, in parts that are logged when they change.
     fn state_events(&self) -> [Option<SessionEvent>; 6] {
         let rtt = &self.measured.rtt;
         let undelivered = self.undelivered();
@@ -259,5 +260,5 @@ impl Connection {
     }
 }
 
-/// What a round trip may take longer than the last ones, and half of it.
+/// How long an acknowledgement may take beyond one and a half round trips and the delay.
 const SLACK: Duration = Duration::from_millis(20);

@@ -1,5 +1,5 @@
-//! Frames of lanes that are too long for the path, because it has become narrower since their segments were cut: they leave in parts
-//! and are put together.
+//! Frames that are too long because the path has become narrower since their segments were cut: they leave in parts
+//! and are joined again.
 
 use super::Connection;
 use super::memory::held;
@@ -11,28 +11,28 @@ use crate::session::event::CloseReason;
 use crate::session::wire::{Frame, KcpPart, PART_HEAD};
 use crate::time::Time;
 
-/// The frame that is being cut up, and those that are being put together: each made for the first.
+/// The frame that is being cut up, and those that are being joined. Created on first use.
 #[derive(Debug, Default)]
 pub(super) struct FrameParts {
     cut: Option<Box<Cut>>,
     joining: Option<Box<Reassembly>>,
 }
 
-/// A frame of which parts are still to leave.
+/// A frame with parts that have not left.
 #[derive(Debug, Default)]
 struct Cut {
     number: u16,
     bytes: Vec<u8>,
     /// Bytes of each part but the last.
     size: usize,
-    /// The part that is next.
+    /// The next part.
     next: u8,
-    /// How many there are; 0: there is no frame.
+    /// How many parts there are; 0: there is no frame.
     count: u8,
 }
 
 impl FrameParts {
-    /// Cuts a frame into parts of at most `most` bytes, as long as each other.
+    /// Cuts a frame into equal parts of at most `most` bytes.
     pub(super) fn cut(&mut self, frame: &[u8], most: usize) {
         let count = frame.len().div_ceil(most.max(1));
         let Ok(parts) = u8::try_from(count) else { return };
@@ -60,14 +60,14 @@ impl FrameParts {
         }
     }
 
-    /// What is left of the frame does not leave: it is too long as well, and the lane sends its segments again.
+    /// Drops the parts that have not left: if they are too long as well, the lane sends their segments again.
     pub(super) fn drop_cut(&mut self) {
         if let Some(cut) = &mut self.cut {
             (cut.number, cut.count) = (cut.number.wrapping_add(1), 0);
         }
     }
 
-    /// Takes a part of a frame of at most `most` bytes; gives the frame if that completes it.
+    /// Takes a part of a frame of at most `most` bytes; returns the frame if that completes it.
     fn join(&mut self, most: u16, part: KcpPart, bytes: &[u8]) -> Result<Option<&[u8]>, CloseReason> {
         let KcpPart { number, id, last } = part;
         let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
@@ -79,7 +79,7 @@ impl FrameParts {
         held(&self.cut, |cut| cut.bytes.capacity()) + held(&self.joining, |joining| joining.memory())
     }
 
-    /// Gives the memory back; what is not complete is lost.
+    /// Frees the memory; incomplete frames are lost.
     pub(super) fn shrink(&mut self) {
         self.joining = None;
         if let Some(cut) = self.cut.as_mut().filter(|cut| cut.count == 0) {
@@ -94,12 +94,12 @@ impl Connection {
         SessionConfig::frame_max(self.mtu.current - self.repair_room()).into()
     }
 
-    /// Most bytes of a part of one: it fits behind an ACK.
+    /// Most bytes of a part of a frame: it fits behind an ACK.
     pub(super) fn part_max(&self) -> usize {
         self.frame_max() - PART_HEAD - usize::from(ACK_FRAME)
     }
 
-    /// Writes parts of what is too long; whether none is left that does not fit.
+    /// Writes parts of a frame that is too long. Returns whether none is left.
     pub(super) fn write_parts(&mut self, out: &mut Out<'_>) -> bool {
         while let Some((part, bytes)) = self.parts.next() {
             if !out.has_room(PART_HEAD + bytes.len()) || !out.push(&Frame::KcpPart(part, bytes)) {
@@ -111,7 +111,7 @@ impl Connection {
         true
     }
 
-    /// Takes a part, and the frame if it is complete.
+    /// Takes a part, and handles the frame once it is complete.
     pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
         self.budget.spend(bytes.len());
         let most = SessionConfig::frame_max(self.lanes.config.datagram_taken());
@@ -123,7 +123,7 @@ impl Connection {
     }
 }
 
-/// Frames of which parts are missing, the newest ones, that are kept: of as many, parts may overtake each other.
+/// How many incomplete frames are kept, the newest ones. The parts of this many may arrive out of order.
 const PLACES: u16 = 16;
 
 #[cfg(test)]

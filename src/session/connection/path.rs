@@ -1,4 +1,4 @@
-//! Where the peer is, and where it may be now: an address is not believed before it has answered.
+//! The peer's address, and where it may be now: an address is not believed before it has answered.
 
 use crate::pace::Rtt;
 use crate::time::Time;
@@ -7,26 +7,26 @@ use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The address of the peer, and one that its newest packets come from.
+/// The peer's address, and another one that its newest packets come from.
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) address: SocketAddr,
     moves: bool,
-    /// The answer to the peer's question.
+    /// The answer to the peer's challenge.
     pub(super) response: Option<[u8; 8]>,
-    /// What candidates are asked comes of this key: nobody who does not have it can know the next one.
+    /// Challenges are derived from this key: nobody without it can predict the next one.
     key: [u64; 2],
     asked: u32,
-    /// Made when a packet first comes from another address.
+    /// Created when a packet first comes from another address.
     pub(super) moving: Option<Box<Moving>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Moving {
     candidate: Option<Candidate>,
-    /// A datagram that has left, to be sent to a candidate as well.
+    /// A copy of a datagram that has left, for the candidate.
     copy: Option<(SocketAddr, Vec<u8>)>,
-    /// When the last switches were, oldest first.
+    /// Times of the last switches, oldest first.
     switches: [Option<Time>; SWITCHES],
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Moving {
 struct Candidate {
     address: SocketAddr,
     challenge: [u8; 8],
-    /// Bytes received from it, and sent to it: these are never more.
+    /// Bytes received from it, and bytes sent to it, which are never more.
     received: usize,
     sent: usize,
     /// When it is asked next.
@@ -52,8 +52,8 @@ impl Path {
         self.moves || from == self.address
     }
 
-    /// Notes an authenticated packet of `len` bytes; `is_newest`: none with a higher number came before. `rtt` is what decides how long a
-    /// candidate has to answer.
+    /// Notes an authenticated packet of `len` bytes; `is_newest`: none with a higher number came before. `rtt`
+    /// decides how long a candidate has to answer.
     #[inline]
     pub(super) fn on_packet(&mut self, now: Time, from: SocketAddr, is_newest: bool, len: usize, rtt: &Rtt) {
         if from != self.address {
@@ -88,14 +88,14 @@ impl Path {
         }
     }
 
-    /// The peer asks whether this end is really there.
+    /// The peer asks whether this end is really at its address.
     pub(super) fn on_challenge(&mut self, from: SocketAddr, challenge: [u8; 8]) {
         if from == self.address {
             self.response = Some(challenge);
         }
     }
 
-    /// Takes the answer of a candidate; returns where the peer was if it has moved.
+    /// Takes the answer of a candidate. Returns the old address if the peer has moved.
     pub(super) fn on_response(
         &mut self,
         now: Time,
@@ -110,7 +110,7 @@ impl Path {
         Some(std::mem::replace(&mut self.address, from))
     }
 
-    /// The question that is due, if `len` bytes may be sent to the candidate.
+    /// The challenge that is due, if `len` bytes may be sent to the candidate.
     pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
         self.update(now);
         let candidate = self.moving.as_mut()?.candidate.as_mut()?;
@@ -123,8 +123,8 @@ impl Path {
         Some((candidate.address, candidate.challenge))
     }
 
-    /// A datagram has left: a copy goes to the candidate as well, as far as it has paid for that and for one more question of `question`
-    /// bytes.
+    /// Copies a datagram that has left for the candidate, if it has paid for that and for one more challenge of
+    /// `question` bytes.
     #[inline]
     pub(super) fn copy(&mut self, datagram: &[u8], question: usize) {
         let Some(Moving { candidate: Some(candidate), copy, .. }) = self.moving.as_deref_mut() else {
@@ -146,7 +146,7 @@ impl Path {
         self.moving.as_mut()?.copy.take()
     }
 
-    /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
+    /// When [`poll`](Self::poll) has something next, if the candidate has paid for it, or when the candidate dies.
     pub(super) fn check(&self, len: usize) -> Time {
         let candidate = self.moving.as_ref().and_then(|moving| moving.candidate.as_ref());
         let Some(candidate) = candidate else { return Time::NEVER };
@@ -161,14 +161,14 @@ impl Path {
     }
 }
 
-/// Switches in [`SWITCH_SPAN`] at most.
+/// Most switches in [`SWITCH_SPAN`].
 const SWITCHES: usize = 4;
 const SWITCH_SPAN: Duration = Duration::from_secs(10);
-/// A candidate is given three times this to answer, or three times twice the round trip.
+/// A candidate has three times this to answer, or three times twice the round trip if that is longer.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);
-/// A round trip may be measured far too long, by an end that was frozen; meanwhile the peer may have moved on.
+/// The most that counts of that: a frozen end measures far too long a round trip, and the peer may have moved on.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
-/// A candidate is asked again after so long, if it has paid for it.
+/// A candidate is asked again after this time, if it has paid for it.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -179,13 +179,13 @@ mod tests {
         SocketAddr::from(([10, 0, 0, 1], port))
     }
 
-    /// A packet comes; the port of the candidate after it.
+    /// Takes a packet. Returns the port of the candidate after it.
     fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Option<u16> {
         path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, &Rtt::default());
         path.moving.as_ref()?.candidate.as_ref().map(|candidate| candidate.address.port())
     }
 
-    /// The question to a candidate that is asked now.
+    /// The challenge that a candidate gets now.
     fn asked(path: &mut Path, ms: u64, port: u16) -> Option<[u8; 8]> {
         let (to, challenge) = path.poll(Time::from_millis(ms), 34)?;
         assert_eq!(to, address(port));

@@ -1,4 +1,4 @@
-//! How many datagrams with data may leave: good and bad mode for all of a session together.
+//! How many datagrams with data may leave: good and bad mode for the whole session.
 
 use super::Connection;
 use super::loss::JUDGED_MIN;
@@ -8,24 +8,25 @@ use crate::pace::{Conditions, MaxRate, Mode, Pace};
 use crate::time::Time;
 use std::time::Duration;
 
-/// A rate of datagrams by the rule of [`pace`](crate::pace). What is not used is kept, up to [`BURST`].
+/// A rate of datagrams by the rule of [`pace`](crate::pace). Unused turns are kept, up to [`BURST`].
 #[derive(Debug)]
 struct Limit {
     pace: Pace,
-    /// When the next would leave if they left evenly.
+    /// When the next datagram would leave at an even pace.
     next: Time,
 }
 
-/// Whose turn it is where less may leave than there is.
+/// Whose turn it is when more waits than may leave.
 #[derive(Debug)]
 pub(super) struct Turns {
     /// How many datagrams with data may leave; `None`: as many as there are.
     limit: Option<Box<Limit>>,
-    /// Datagrams with data that left while more waited; each so many begin with what is least urgent.
+    /// Datagrams with data that left while more waited, modulo [`TURNS`]. At 0, the next begins with the least urgent
+    /// data.
     turn: u8,
     /// A channel was given something that may leave at once.
     pub(super) is_eager: bool,
-    /// What was in them since, a bit each: by the number of its channel, and [`DATAGRAMS`].
+    /// What was in them since, one bit each: by channel number, and [`DATAGRAMS`].
     pub(super) served: u64,
 }
 
@@ -40,7 +41,7 @@ impl Turns {
         self.limit.is_some()
     }
 
-    /// Whether the next datagram with data begins with what is least urgent of what none had.
+    /// Whether the next datagram with data begins with the least urgent data that none had.
     pub(super) const fn is_of_last(&self) -> bool {
         self.turn == 0
     }
@@ -56,7 +57,7 @@ impl Turns {
 }
 
 impl Connection {
-    /// A datagram has data.
+    /// Notes that a datagram with data leaves.
     pub(super) fn on_data(&mut self, now: Time) {
         let turns = &mut self.turns;
         turns.turn = (turns.turn + 1) % TURNS;
@@ -77,9 +78,9 @@ impl Connection {
     }
 }
 
-/// Of unreliable datagrams, what the bit of its number is of a channel.
+/// The bit of unreliable datagrams; a channel has the bit of its number.
 pub(super) const DATAGRAMS: u64 = 1 << 63;
-/// Of so many datagrams with data, one begins with what was in none of the others.
+/// One of this many datagrams with data begins with what was in none of the others.
 const TURNS: u8 = 8;
 /// Time whose datagrams may leave at once, µs.
 const BURST: u64 = 100_000;

@@ -1,4 +1,4 @@
-//! A datagram in: opened, then each frame to its part.
+//! Takes datagrams: opens each, and passes each frame to its part.
 
 use super::acks::{DELAY_UNIT, low};
 use super::life::Life;
@@ -18,7 +18,7 @@ use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What the frames of a datagram come to.
+/// What the frames of a datagram result in.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handled {
     /// The peer wants to know that it arrived.
@@ -27,15 +27,16 @@ pub(super) struct Handled {
     pub(super) refused: bool,
     /// The number of the packet.
     pub(super) pn: u64,
-    /// What it tells of packets that were sent, until that is heeded.
+    /// What it reports about sent packets, until that is handled.
     pub(super) told: Option<Told>,
-    /// How long ago the newest of them had come.
+    /// How long ago the newest of them had arrived there.
     pub(super) delay: Duration,
     pub(super) ping: Option<u64>,
 }
 
 impl Connection {
-    /// Takes a DATA datagram with this header, which is changed thereby; returns whether it was authentic and new. If not, only a counter has changed.
+    /// Takes a DATA datagram with this header, and decrypts it in place. Returns whether it was authentic and new. If
+    /// not, only a counter has changed.
     pub(in crate::session) fn handle_data(
         &mut self,
         now: Time,
@@ -71,7 +72,7 @@ impl Connection {
         }
         if self.stats.received == 1 {
             let left = self.keepalive.heard;
-            self.measured.rtt.sample(left, now.since(left)); // what made this end has been answered
+            self.measured.rtt.sample(left, now.since(left)); // the packet that created this end has been answered
         }
         if self.keepalive.on_heard(now)
             && let Some(in_use) = &mut self.measured.in_use
@@ -177,7 +178,7 @@ impl Connection {
                 let has_memory = self.budget.has_room(payload.len());
                 self.budget.spend(payload.len());
                 let channels = self.packed.as_mut().ok_or(CloseReason::Protocol)?;
-                // What cannot be read yet may wait for just this.
+                // What cannot be read yet may be waiting for this message.
                 let lanes = &self.lanes;
                 let is_readable = || channels.is_readable(|channel| lanes.has_message(channel));
                 let is_taken = has_memory || !is_readable();
@@ -228,14 +229,14 @@ impl Connection {
         Ok(())
     }
 
-    /// The peer tells of packets that were sent: by an ACK, and perhaps how many have come in all.
+    /// Takes a report on sent packets: an ACK, and perhaps the number that have arrived in total.
     fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
         let loss = &mut self.measured.in_use().loss;
         loss.probes_missing(self.mtu.probes_missing());
         loss.on_told(now, told, packets);
     }
 
-    /// The answer of an address. If it is the right one, the peer is there now.
+    /// Takes the answer of an address. If it is right, the peer is there now.
     fn on_response(&mut self, now: Time, from: SocketAddr, response: [u8; 8]) {
         let Some(old) = self.path.on_response(now, from, response) else { return };
         self.stats.rare_mut().moves += 1;
@@ -268,11 +269,11 @@ impl Connection {
         Ok(())
     }
 
-    /// The number of a packet that was sent, of which the peer says the low 16 bits.
+    /// The full number of a sent packet, of which the peer reports the low 16 bits.
     pub(super) fn number_sent(&self, told: Seq16) -> Result<u64, CloseReason> {
         let newest = self.seal.sealed().checked_sub(1).ok_or(CloseReason::Protocol)?;
         let age = u64::try_from(low(newest).distance(told)).ok();
-        age.and_then(|age| newest.checked_sub(age)).ok_or(CloseReason::Protocol) // or nothing of that number was sent
+        age.and_then(|age| newest.checked_sub(age)).ok_or(CloseReason::Protocol) // fails if no packet of that number was sent
     }
 
     fn on_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
@@ -302,5 +303,5 @@ impl Connection {
     }
 }
 
-/// A round trip that is longer is none.
+/// Longer round trips are ignored.
 const PONG_MAX: Duration = Duration::from_secs(60);

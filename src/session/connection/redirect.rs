@@ -1,4 +1,4 @@
-//! Where a server sends its client: a connect token for another server, repeated until the client has it.
+//! Redirects: the server sends its client a connect token for another server, and repeats it until it has arrived.
 
 use super::Connection;
 use crate::session::error::RedirectError;
@@ -8,7 +8,7 @@ use crate::time::Time;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// The tokens of one end: the one that is sent, or the one that came.
+/// The token of one end: the one being sent, or the one received.
 #[derive(Default)]
 pub(super) struct Redirects {
     /// Until it is known to have arrived.
@@ -22,11 +22,11 @@ pub(super) struct Outgoing {
     token: Token,
     due: Time,
     pause: Duration,
-    /// The newest packets that had it.
+    /// The newest packets that carried it.
     carriers: [Option<u64>; CARRIERS],
 }
 
-/// The newest token that came, and by which packet.
+/// The newest token received, and the packet it came in.
 struct Came {
     token: Token,
     pn: u64,
@@ -45,7 +45,7 @@ impl Redirects {
         self.out.as_ref().map_or(Time::NEVER, |out| out.due)
     }
 
-    /// The token that is sent now. It is due again after two round trips, and then after twice as long each time.
+    /// The token, if it is due. It is due again after two round trips, and then after twice as long each time.
     pub(super) fn poll(&mut self, now: Time, rtt: Duration) -> Option<&[u8]> {
         let out = self.out.as_mut().filter(|out| out.due <= now)?;
         out.pause = (2 * if out.pause.is_zero() { rtt } else { out.pause }).clamp(PAUSE_MIN, PAUSE_MAX);
@@ -53,7 +53,7 @@ impl Redirects {
         Some(&out.token)
     }
 
-    /// The packet `pn` that leaves has the token.
+    /// Notes that the packet `pn` carries the token.
     pub(super) fn on_sent(&mut self, pn: u64) {
         if let Some(out) = &mut self.out {
             out.carriers.rotate_right(1);
@@ -65,8 +65,8 @@ impl Redirects {
         self.out.take_if(|out| out.carriers.contains(&Some(pn)));
     }
 
-    /// Keeps a token of the server, which came in the packet `pn`; returns whether it is new. It may be the newest again, whose
-    /// acknowledgement has not arrived; `None`: a newer one came before.
+    /// Keeps a token of the server, which came in the packet `pn`; returns whether it is new. A repeated one is not:
+    /// its acknowledgement may not have arrived. `None`: a newer one came before.
     fn receive(&mut self, pn: u64, token: &[u8]) -> Option<bool> {
         match &mut self.came {
             Some(came) if came.token.as_slice() == token => {
@@ -105,7 +105,8 @@ impl Connection {
         Some(came.token.clone())
     }
 
-    /// Takes a REDIRECT: only a client gets any. What is no token is counted, and acknowledged, for it will not become one.
+    /// Takes a REDIRECT: only a client gets any. Anything that is not a token is counted, and acknowledged, since
+    /// sending it again would not help.
     pub(super) fn on_redirect(&mut self, pn: u64, token: &[u8]) -> Result<(), CloseReason> {
         if !self.peer.is_server {
             return Err(CloseReason::Protocol);
@@ -118,8 +119,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the other end takes this. Without encryption a token would tell its secret, so what is sent there is up to the
-    /// application.
+    /// Whether the other end accepts this. Without encryption a token would reveal its secret, so what is sent is up
+    /// to the application.
     fn is_token(&self, token: &[u8]) -> bool {
         if self.seal.is_encrypted() { PublicToken::decode(token).is_ok() } else { !token.is_empty() }
     }

@@ -1,4 +1,4 @@
-//! What a connection does about repairs: those of its own packets leave, what the peer's were made of is taken.
+//! Repairs of a connection: it sends them for its own packets, and rebuilds lost packets from the peer's.
 
 use super::Connection;
 use super::acks::low;
@@ -13,13 +13,13 @@ use crate::wire::move_ts;
 use std::net::SocketAddr;
 
 impl Connection {
-    /// Bytes of a datagram that are kept for what a repair has more than what it protects.
+    /// Bytes of a datagram reserved for what a repair adds to what it protects.
     pub(super) const fn repair_room(&self) -> u16 {
         if self.repairs.is_some() { REPAIR_ROOM } else { 0 }
     }
 
-    /// A packet of data is about to be sealed, with the frames from a place of the buffer on: it is protected from now on, and takes a
-    /// repair of others along if that fits.
+    /// Protects a packet of data that is about to be sealed, and adds a repair of others if it fits. `body`: the
+    /// buffer, where the frames start, and where they must end.
     pub(super) fn protect(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) {
         if self.repairs.is_some() {
             let (pn, path) = (self.seal.sealed(), self.repair_path());
@@ -27,7 +27,7 @@ impl Connection {
         }
     }
 
-    /// A packet without data is about to be sealed: writes a repair into it, if one is due and fits.
+    /// Writes a repair into a packet without data that is about to be sealed, if one is due and fits.
     pub(super) fn write_repair(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) -> bool {
         let path = self.repair_path();
         let is_written = self.repairs.as_mut().is_some_and(|repairs| repairs.write_alone(&path, body));
@@ -55,7 +55,7 @@ impl Connection {
         is_written
     }
 
-    /// The peer tells of loss. What it has rebuilt has arrived, and was lost all the same.
+    /// The peer reports losses. What it has rebuilt has arrived, but still counts as lost.
     pub(super) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) -> Result<(), CloseReason> {
         let newest = if loss.rebuilt == 0 { Ok(0) } else { self.number_sent(loss.newest) };
         let Some(repairs) = &mut self.repairs else { return Ok(()) };
@@ -74,8 +74,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A packet has come: remembers it, and uses its repair. What can be rebuilt thereby is applied before its own frames. Returns whether the
-    /// peer wants to know that it arrived.
+    /// Remembers a received packet, and uses its repair. Packets rebuilt from it are applied before its own frames.
+    /// Returns whether the peer wants to know that it arrived.
     pub(super) fn on_protected(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) -> bool {
         let Some(repairs) = &mut self.repairs else { return false };
         let (repair, others) = frames.split_repair();
@@ -130,7 +130,7 @@ impl Connection {
         self.repairs = Some(repairs);
     }
 
-    /// Whether something of it was refused.
+    /// Returns whether something of it was refused.
     fn apply_rebuilt_packet(
         &mut self,
         now: Time,
@@ -162,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// Does something with the repairs, if there are any, and notes by how much their memory has grown.
+    /// Calls `act` with the repairs, if there are any, and notes by how much their memory has grown.
     fn with_repairs(&mut self, act: impl FnOnce(&mut Repairs)) {
         let Some(repairs) = self.repairs.as_deref_mut() else { return };
         let before = repairs.memory();
@@ -173,6 +173,7 @@ impl Connection {
     }
 }
 
-/// What is added to the `ts` of a segment that was rebuilt, so that its acknowledgement measures no round trip: it came later than the
-/// segment would have. Whichever unit `ts` has, it is ahead of all that were sent, and not by half of the numbers there are.
+/// Added to the `ts` of a rebuilt segment, so that its acknowledgement measures no round trip: it came later than the
+/// segment itself would have. In any unit of `ts`, the result is ahead of everything sent, by less than half of the
+/// number space.
 const AHEAD: u32 = 10_000_000;

@@ -1,4 +1,5 @@
-//! What each channel that KCP carries has of the memory of all: a share that no other takes, and of the rest what it asked for first.
+//! How the channels that KCP carries share memory: each has a share of its own, and the rest is first come, first
+//! served.
 
 use super::lane::{Lane, Wait};
 use super::lanes::Lanes;
@@ -6,7 +7,7 @@ use crate::time::Time;
 use std::time::Duration;
 
 impl Lanes {
-    /// Bytes that the messages of a channel take until they are acknowledged, and how many they may.
+    /// Bytes of a channel's unacknowledged messages, and how many they may be.
     pub(super) fn send_share(&self, channel: u8) -> (usize, usize) {
         if let [lane] = self.lanes.as_slice()
             && self.config.channels.len() == 1
@@ -31,14 +32,14 @@ impl Lanes {
         self.shares(self.config.send_memory).1
     }
 
-    /// What each lane has of `memory` for itself, and what one may take when the others have nothing.
+    /// Each lane's own share of `memory`, and what a lane may use when the others use nothing.
     fn shares(&self, memory: u32) -> (usize, usize) {
         let count = self.len().max(1);
         let own = memory as usize / SHARED / count;
         (own, memory as usize - own * (count - 1))
     }
 
-    /// A channel found no room for so many bytes.
+    /// Notes that a channel found no room for `need` bytes.
     pub(super) fn wait_for_room(&mut self, now: Time, channel: u8, need: usize) {
         let Some(lane) = self.used(channel) else { return };
         let need = u32::try_from(need).unwrap_or(u32::MAX); // more is too long
@@ -49,7 +50,8 @@ impl Lanes {
         }
     }
 
-    /// Whether a lane that waits has room, of a `memory` that all share, and was not told yet. Who was told and takes nothing waits no more.
+    /// Whether a waiting lane has room now, in the shared `memory`, and was not told yet. A lane that was told and
+    /// takes nothing stops waiting.
     pub(super) fn regain_room(&mut self, now: Time, memory: u64) -> bool {
         let mut any = false;
         for index in 0..self.lanes.len() {
@@ -82,9 +84,9 @@ impl Lanes {
         self.lanes.iter().any(|lane| lane.wait.is_some())
     }
 
-    /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
-    /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
-    /// peer that the window is closed. Whether it is `left` that limits it.
+    /// Sets how much a lane may receive. Each lane has its part of a quarter of `receive_memory`, and of the rest
+    /// what the others have left. It may keep what it holds, and take at most `left` bytes more. One segment is
+    /// always allowed: its ACK tells the peer that the window is closed. Returns whether `left` is the limit.
     pub(super) fn make_room(&mut self, index: usize, left: u64) -> bool {
         let mut limit = self.config.receive_memory;
         if self.config.channels.len() > 1 {
@@ -105,7 +107,7 @@ impl Lanes {
     }
 }
 
-/// One part of so many of the memory of all lanes is shared out among them; the rest is for whoever comes first.
+/// The shared memory divided by this is split into the lanes' own shares; the rest is first come, first served.
 const SHARED: usize = 4;
-/// How long room is kept for a lane that was told that it has some.
+/// How long room is reserved for a lane that was told that it has some.
 const KEPT: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! A datagram out: what is due, the most urgent first, sealed.
+//! Writes datagrams: what is due, the most urgent first, sealed.
 
 use super::Connection;
 use super::acks::low;
@@ -15,13 +15,13 @@ use std::time::Duration;
 /// What a connection has for its owner's socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::session) enum Next {
-    /// A datagram was written that goes there.
+    /// A datagram was written for this address.
     Datagram(SocketAddr),
-    /// None before then, if nothing else happens.
+    /// There is none before this time, if nothing else happens.
     Timeout(Option<Time>),
 }
 
-/// A datagram that is written.
+/// A datagram that is being written.
 pub(super) struct Out<'a> {
     pub(super) now: Time,
     pub(super) frames: FrameWriter<'a>,
@@ -40,7 +40,7 @@ impl<'a> Out<'a> {
         fits
     }
 
-    /// Whether there is room for a frame with so many bytes of content.
+    /// Whether there is room for a frame with `len` bytes of content.
     pub(super) fn has_room(&self, len: usize) -> bool {
         self.frames.room().is_some_and(|room| len <= room)
     }
@@ -55,7 +55,7 @@ pub(super) struct Written {
     is_ping: bool,
     /// More than signs of life.
     works: bool,
-    /// A probe is not acknowledged as others are, and its loss is not one.
+    /// A probe is not acknowledged like other packets, and its loss does not count.
     is_probe: bool,
     datagrams: u16,
     is_packed: bool,
@@ -85,7 +85,7 @@ impl Connection {
         let mut to = self.append_due(now, buf);
         if to.is_none() && matches!(self.life, Life::Closing(_)) {
             buf.truncate(start);
-            to = self.append_due(now, buf); // a lane was given up meanwhile: there is a goodbye to say
+            to = self.append_due(now, buf); // a lane has failed meanwhile: the peer must be told
         }
         self.observe(now);
         if let Some(to) = to {
@@ -95,7 +95,8 @@ impl Connection {
         Next::Timeout(self.poll_timeout())
     }
 
-    /// Where a datagram goes of what is due; if there is none, there may be a beginning of one.
+    /// Writes a datagram of what is due and returns its address. If there is none, `buf` may have the beginning of
+    /// one.
     fn append_due(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let start = buf.len();
         if let Some((candidate, copy)) = self.path.pop_copy() {
@@ -123,13 +124,13 @@ impl Connection {
                 self.seal_probe(now, buf).or_else(|| self.seal_data(now, buf))?;
             }
         }
-        // The peer may not be any more where it was. A packet counts once, so a copy does no harm.
+        // The peer may have moved. A packet counts once, so a copy does no harm.
         let question = if self.is_closed() { 0 } else { question };
         self.path.copy(buf.get(start..).unwrap_or_default(), question);
         Some(self.path.address)
     }
 
-    /// A datagram of one frame.
+    /// Writes a datagram of one frame.
     pub(super) fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
         let start = Seal::begin(buf);
         let end = start + self.body_end();
@@ -137,7 +138,7 @@ impl Connection {
         self.finish(now, buf, start, Written::default())
     }
 
-    /// A datagram of all that is due and fits.
+    /// Writes a datagram of everything that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         let may_send = self.turns.allows_at() <= now;
         if self.mtu.search.is_some() && self.mtu.shrink_if_lost(now, self.patience()) {
@@ -158,7 +159,7 @@ impl Connection {
                 buf.truncate(frames_start);
             }
         }
-        // Here and not when a timer goes off: who polls often enough has done what a timer was set for before it does.
+        // Here and not in a timer: an owner that polls often does the work before the timer fires.
         if let Err(error) = self.lanes.judge(now) {
             self.fail(now, error);
             return None;
@@ -195,7 +196,7 @@ impl Connection {
             self.write_answer(&mut out, true);
         }
         if pings {
-            // With it whoever gets it answers as if it had ridden.
+            // With an ACK, the receiver answers the ping as if it had ridden.
             let asks_alone = !out.written.any && self.keepalive.is_unasked();
             if asks_alone && self.write_ack(&mut out, self.received.newest(now)) {
                 let _ = out.frames.push(&Frame::Ecn(self.packets_received()));
@@ -221,7 +222,7 @@ impl Connection {
         self.finish(now, buf, start, written)
     }
 
-    /// Whether the first frame of what is due, if there is any, is one of a lane that has not made it yet.
+    /// Whether the first frame of what is due, if there is any, comes from a lane that has not made it yet.
     fn is_for_lanes(&self, now: Time) -> bool {
         !self.turns.is_of_last()
             && self.packed.is_none()
@@ -231,7 +232,7 @@ impl Connection {
             && self.control_due(now) > now
     }
 
-    /// Where the peer is to go, first of all: then it fits.
+    /// Writes a redirect before everything else, so that it fits.
     fn write_redirect(&mut self, out: &mut Out<'_>) {
         if self.redirects.due() <= out.now
             && let Some(token) = self.redirects.poll(out.now, self.measured.rtt.smoothed())
@@ -241,8 +242,8 @@ impl Connection {
         }
     }
 
-    /// All that is due, the most urgent first; but where less leaves than there is, each eighth datagram begins with what is least
-    /// urgent of what none had, so that nothing waits for ever.
+    /// Writes everything that is due, the most urgent first. But if more waits than may leave, each eighth datagram
+    /// begins with the least urgent data that none had, so that nothing waits forever.
     fn write_data(&mut self, out: &mut Out<'_>) {
         if self.turns.is_of_last() {
             self.write_passed_over(out);
@@ -252,7 +253,8 @@ impl Connection {
         self.write_lanes(out);
     }
 
-    /// The least urgent that waits and was in no datagram since all were in one; if all were again, they begin anew.
+    /// Writes the least urgent data that was in no datagram of this round. Once everything was in one, a new round
+    /// begins.
     fn write_passed_over(&mut self, out: &mut Out<'_>) {
         let Some(room) = out.frames.room() else { return };
         let mut last = self.lanes.pop_last(room, self.turns.served);
@@ -273,7 +275,7 @@ impl Connection {
         }
     }
 
-    /// What the peer is owed.
+    /// Writes control frames that are due.
     fn write_control(&mut self, out: &mut Out<'_>) {
         if self.received.due <= out.now {
             out.written.works |= self.write_acks(out);
@@ -290,7 +292,7 @@ impl Connection {
     }
 
     pub(super) fn write_acks(&mut self, out: &mut Out<'_>) -> bool {
-        self.write_losses(out); // before: what was rebuilt is not to be sent again
+        self.write_losses(out); // first, so that rebuilt packets are not sent again
         self.write_ack(out, self.received.peek(out.now))
     }
 
@@ -302,7 +304,7 @@ impl Connection {
         is_written
     }
 
-    /// What channels have to say, if it fits whatever it is.
+    /// Writes messages of channels in packets, if even the longest payload fits.
     fn write_messages(&mut self, out: &mut Out<'_>) {
         let Some(channels) = &mut self.packed else { return };
         let (now, rtt) = (out.now, self.measured.rtt.smoothed());
@@ -351,7 +353,7 @@ impl Connection {
         }
     }
 
-    /// Where the frames of a datagram end at the latest, from its beginning.
+    /// Where the frames of a datagram must end, counted from its beginning.
     pub(super) fn body_end(&self) -> usize {
         usize::from(self.mtu.current) + DATA_HEADER_LEN - self.seal.overhead()
     }
@@ -374,7 +376,7 @@ impl Connection {
         }
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
-        // A session of channels by KCP alone, which have acknowledgements of their own, remembers nothing.
+        // If KCP carries all channels, nothing is remembered: KCP has acknowledgements of its own.
         if written.is_data && self.mtu.looks() {
             let has_more = self.lanes.next_frame().is_some();
             if self.mtu.heeds(len, has_more) {
@@ -409,22 +411,22 @@ impl Connection {
         Some(())
     }
 
-    /// Something but a sign of life was sent or received.
+    /// Notes that more than a sign of life was sent or received.
     pub(super) fn be_busy(&mut self, now: Time) {
         self.keepalive.busy = now;
         self.seal.wake();
     }
 
-    /// For a session that is quiet: another packet is not expected soon.
+    /// For a quiet session: frees memory, since no packet is expected soon.
     fn rest(&mut self) {
         self.shrink();
         self.seal.rest();
     }
 }
 
-/// Bytes of a frame that asks a path.
+/// Bytes of a path challenge frame.
 pub(super) const PATH_FRAME: usize = 9;
 /// The code of a CLOSE that answers one.
 const CLOSE_ANSWER: u16 = 0;
-/// Who has sent and received nothing but signs of life for so long gives its memory back.
+/// A session that has only sent and received signs of life for this long frees its memory.
 const QUIET: Duration = Duration::from_secs(5);

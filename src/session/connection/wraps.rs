@@ -1,4 +1,5 @@
-//! Sessions whose numbers are about to come round: packet numbers in 16 and in 32 bits, segment numbers, the clock of the wire.
+//! Sessions whose numbers are about to wrap: packet numbers at 16 and 32 bits, segment numbers, the clock on the
+//! wire.
 
 use super::{Connection, Next, Parts};
 use crate::channel::{Carrier, Channel, ChannelConfig};
@@ -32,16 +33,16 @@ impl Draw {
     }
 }
 
-/// Both ends, and of each what is under way to it and what of its has come.
+/// Both ends, with what is in flight to each and what has arrived from each.
 struct World {
     draw: Draw,
     now: Time,
     ends: [Connection; 2],
-    /// When it arrives, and the bytes.
+    /// Arrival time and bytes.
     under_way: [Vec<(Time, Vec<u8>)>; 2],
-    /// Numbers sent, and taken in order by the other end: of the lane, of the channel.
+    /// Numbers sent, and taken in order by the other end: by KCP, in packets.
     ordered: [[(u32, u32); 2]; 2],
-    /// Numbers sent, those that came, those that are known to have.
+    /// Numbers sent, those that arrived, those known to have arrived.
     datagrams: [(u32, BTreeSet<u32>, BTreeSet<u32>); 2],
 }
 
@@ -132,7 +133,7 @@ impl World {
         *next += u32::from(connection.send_datagram(&next.to_le_bytes()).is_ok());
     }
 
-    /// Takes what `end` has got, and what it knows to have arrived.
+    /// Takes what `end` has received, and what it knows to have arrived.
     fn take(&mut self, end: usize) {
         let (connection, mut room) = (&mut self.ends[end], [0; 4]);
         let [lane, channel] = &mut self.ordered[1 - end];
@@ -157,7 +158,7 @@ impl World {
             let is_whole = |(sent, taken): &(u32, u32)| sent == taken && *sent > 100;
             assert!(self.ordered[end].iter().all(is_whole), "{:?}", self.ordered);
             let (_, arrived, told) = &self.datagrams[end];
-            // Nearly all of what arrived is known to have: the ACKs are repeated.
+            // Nearly everything that arrived is known to have arrived, since ACKs are repeated.
             assert!(told.is_subset(arrived) && told.len() * 10 >= arrived.len() * 8, "{}", told.len());
         }
     }
