@@ -152,9 +152,9 @@ impl Client {
         self.machine.take_redirect()
     }
 
-    /// Closes the session and pumps until it is over: until everything has arrived and the goodbye is said, for at most `drain` plus two
-    /// seconds. A client that is dropped without it says goodbye as well, but does not wait: what has not arrived is
-    /// lost.
+    /// Closes the session and blocks until it is over: until everything has arrived and the goodbye is said, for at most `drain` plus
+    /// two seconds. If your loop must go on, or drives the other end as well, call [`close`](Self::close) and pump until
+    /// [`Event::Closed`]. A client that is dropped says goodbye without waiting: what has not arrived is lost.
     ///
     /// # Errors
     ///

@@ -215,9 +215,9 @@ impl Server {
         self.machine.close(self.clock.now(), id, code);
     }
 
-    /// Closes all sessions and pumps until they are over: until everything has arrived and the goodbyes are said, for at most `drain` plus
-    /// two seconds. A server that is dropped without it says goodbye as well, but does not wait: what has not arrived
-    /// is lost.
+    /// Closes all sessions and blocks until they are over: until everything has arrived and the goodbyes are said, for at most `drain`
+    /// plus two seconds. If your loop must go on, or drives the other ends as well, [`close`](Self::close) each and pump. A server
+    /// that is dropped says goodbye without waiting: what has not arrived is lost.
     ///
     /// You can take their events afterwards. Clients that connect meanwhile are turned away.
     ///

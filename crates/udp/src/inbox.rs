@@ -2,12 +2,12 @@
 
 use crate::one::{BATCH_SIZE, Many};
 use crate::{NOWHERE, SLOT, Socket};
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
 /// Datagrams that were received and not read yet. They stay where the system wrote them, and are read without
 /// a copy.
-#[derive(Debug)]
 pub(crate) struct Inbox {
     /// One [`SLOT`] per arrival. A slot that was never written to takes no physical memory.
     bytes: Box<[u8]>,
@@ -20,6 +20,16 @@ pub(crate) struct Inbox {
     /// The next datagram: its arrival, and the offset in it.
     slot: usize,
     offset: usize,
+}
+
+/// Without the bytes, which are many, and old.
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox")
+            .field("filled", &self.filled)
+            .field("slot", &self.slot)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A received datagram.

@@ -4,6 +4,7 @@ use crate::counts::{Fault, Tally};
 use crate::offload::Offload;
 use crate::{NOWHERE, SLOT, Socket};
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
@@ -11,7 +12,7 @@ use std::net::SocketAddr;
 /// batch; the last of them may be shorter. What the socket does not accept stays and leaves first later.
 ///
 /// The buffers grow to the largest batch and are kept.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Outbox {
     /// The datagrams of all runs, one after another; they stay until all have left. After them comes what is
     /// on the [stage](Self::stage).
@@ -19,6 +20,16 @@ pub(crate) struct Outbox {
     /// Where the last datagram ends.
     end: usize,
     runs: VecDeque<Run>,
+}
+
+/// Without the bytes, which are many.
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("end", &self.end)
+            .field("runs", &self.runs.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Datagrams that can leave as one batch.
