@@ -86,7 +86,8 @@ fn both_ends_say_why_they_do_not_connect() {
     };
     let other = SessionConfig { protocol_id: 9, ..session.clone() };
     for (server, client) in [(&session, &more), (&session, &other)] {
-        let mut world = World::new(1, &ServerConfig::insecure(server.clone()));
+        let config = ServerConfig { deny_protocol: true, ..ServerConfig::insecure(server.clone()) };
+        let mut world = World::new(1, &config);
         let path = LinkConfig::with_rtt(Duration::from_millis(20));
         world.add(&path, &path, client, ClientConfig::insecure(client.clone()));
         world.run(3_000);
