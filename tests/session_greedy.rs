@@ -95,6 +95,16 @@ fn p99(took: &[Duration]) -> Duration {
     took[took.len() * 99 / 100]
 }
 
+/// Asserts how much later than alone the game arrives beside greedy channels; returns the bytes of those.
+fn bulk_beside(path: &LinkConfig, session: &SessionConfig, greedy: u8, most: Duration) -> usize {
+    let (alone, _) = play(1, path, session, 0, false);
+    let (beside, bulk) = play(1, path, session, greedy, false);
+    let (alone, beside) = (p99(&alone), p99(&beside));
+    println!("{greedy} greedy channels: p99 {beside:?}, alone {alone:?}, {bulk} bytes of the others");
+    assert!(beside <= alone + most, "{greedy}: {beside:?}, alone {alone:?}");
+    bulk
+}
+
 #[test]
 fn a_game_over_a_wide_path_does_not_notice_how_many_channels_are_greedy() {
     let wide = LinkConfig {
@@ -103,19 +113,7 @@ fn a_game_over_a_wide_path_does_not_notice_how_many_channels_are_greedy() {
     };
     for greedy in [1, 4, 15] {
         let session = channels(1 + greedy, SessionConfig::default());
-        let (alone, _) = play(1, &wide, &session, 0, false);
-        let (beside, bulk) = play(1, &wide, &session, greedy, false);
-        println!(
-            "{greedy} greedy channels: p99 {:?}, alone {:?}, {bulk} bytes of the others",
-            p99(&beside),
-            p99(&alone)
-        );
-        assert!(
-            p99(&beside) <= p99(&alone) + ms(10),
-            "{greedy}: {:?}, alone {:?}",
-            p99(&beside),
-            p99(&alone)
-        );
+        let bulk = bulk_beside(&wide, &session, greedy, ms(10));
         assert!(bulk > 10 << 20, "{greedy}: {bulk} bytes");
     }
 }
@@ -125,37 +123,12 @@ fn a_game_over_a_wide_path_does_not_notice_how_many_channels_are_greedy() {
 fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_channels_and_on_time_where_max_rate_leaves_room() {
     for greedy in [1, 4, 15] {
         let session = channels(1 + greedy, SessionConfig::default());
-        let (alone, _) = play(1, &narrow(), &session, 0, false);
-        let (beside, bulk) = play(1, &narrow(), &session, greedy, false);
-        println!(
-            "{greedy} greedy channels: p99 {:?}, alone {:?}, {bulk} bytes of the others",
-            p99(&beside),
-            p99(&alone)
-        );
         // All channels together fill the queue of the path, in which the game must wait, plus a round trip if
         // its datagram is dropped there.
-        assert!(
-            p99(&beside) <= p99(&alone) + ms(122),
-            "{greedy}: {:?}, alone {:?}",
-            p99(&beside),
-            p99(&alone)
-        );
+        bulk_beside(&narrow(), &session, greedy, ms(122));
         // Half of what the path carries: its queue stays empty, and the game goes first.
-        let max_rate = Some(MaxRate::new(500));
-        let session = SessionConfig { max_rate, ..session };
-        let (alone, _) = play(1, &narrow(), &session, 0, false);
-        let (beside, bulk) = play(1, &narrow(), &session, greedy, false);
-        println!(
-            "{greedy} greedy channels, limited: p99 {:?}, alone {:?}, {bulk} bytes of the others",
-            p99(&beside),
-            p99(&alone)
-        );
-        assert!(
-            p99(&beside) <= p99(&alone) + ms(10),
-            "{greedy}: {:?}, alone {:?}",
-            p99(&beside),
-            p99(&alone)
-        );
+        let session = SessionConfig { max_rate: Some(MaxRate::new(500)), ..session };
+        let bulk = bulk_beside(&narrow(), &session, greedy, ms(10));
         assert!(bulk > 3_000_000, "{greedy}: {bulk} bytes");
     }
 }
