@@ -7,7 +7,6 @@ mod common;
 mod raw_peers;
 mod session;
 mod session_admission;
-mod session_attacks;
 mod session_bulk;
 mod session_bursts;
 mod session_channels;

@@ -1,0 +1,7 @@
+//! Attacks as programs over the public API. Each test is named by what it promises, and each file covers whoever attacks or what they attack.
+
+#[cfg(test)]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod network;
