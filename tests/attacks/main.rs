@@ -5,3 +5,5 @@
 mod common;
 
 mod network;
+#[cfg(feature = "crypto")] // a table of all suites
+mod table;
