@@ -5,6 +5,7 @@ pub use crate::wire::{DatagramQueue, Output};
 
 use crate::time::Time;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// A protocol without I/O. It has no clock, no socket and no thread, so you can drive it by any means of
 /// carrying datagrams: a UDP socket, as [`net`](crate#the-layers) does, a browser's datagrams, a relay, a
@@ -12,8 +13,9 @@ use std::net::SocketAddr;
 ///
 /// A driver repeats the same steps: pass in what has arrived, call [`handle_timeout`](Self::handle_timeout),
 /// send everything that [`poll_transmit`](Self::poll_transmit) returns, then wait for a datagram until the
-/// time that [`poll_timeout`](Self::poll_timeout) returns. If one step fails, go on with the others. How a
-/// program sends and receives data, and which events it gets, is up to each machine.
+/// time that [`poll_timeout`](Self::poll_timeout) returns. If one step fails, go on with the others. A server with
+/// connect tokens also has to be told the [time of day](Self::set_unix_time). How a program sends and receives data,
+/// and which events it gets, is up to each machine.
 ///
 /// Time never goes backwards: an earlier time counts as the latest one so far. Whatever a datagram contains,
 /// a machine does not panic, and its work and memory are bounded.
@@ -85,6 +87,19 @@ pub trait Machine {
     /// }
     /// ```
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit>;
+
+    /// Says what time it is: `unix` since 1970. Call it once a second, before the datagrams that have arrived are passed
+    /// in, with what the system's clock shows, even if that has jumped. Only a server with connect tokens needs it, to
+    /// see which have expired; until it is told for the first time, it accepts none. By default this does nothing.
+    ///
+    /// ```
+    /// # use whitewater::Time;
+    /// # use whitewater::machine::Machine;
+    /// # fn tell(machine: &mut impl Machine, now: Time) {
+    /// machine.set_unix_time(now, std::time::UNIX_EPOCH.elapsed().unwrap_or_default());
+    /// # }
+    /// ```
+    fn set_unix_time(&mut self, _now: Time, _unix: Duration) {}
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain [`poll_transmit`](Self::poll_transmit)
     /// next; `None`: not before something else happens. It may be early but never late; a time in the past

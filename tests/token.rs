@@ -47,7 +47,7 @@ fn mint(key: &ServerKey, order: &Order<'_>, nonce: u64) -> PublicToken {
 
 fn started(key: ServerKey, at: u64) -> Verifier {
     let verifier = Verifier::new(key);
-    verifier.begin(at);
+    verifier.set_age(at, 0);
     verifier
 }
 

@@ -1,6 +1,6 @@
 //! A machine on a UDP socket: datagrams in, time, datagrams out.
 
-use super::clock::Clock;
+use super::clock::{Clock, WallClock};
 use super::shards::Neighbours;
 use super::tally::{SocketStats, SocketTraffic};
 use crate::machine::{Arrival, Ecn, Machine, Transmit};
@@ -37,9 +37,14 @@ impl<M: Machine> Driver<M> {
         Ok(Self::over(Port::new(socket, Mode::Fragments, ONE_PEER)?, Clock::new(), machine))
     }
 
-    pub(super) const fn over(port: Port, clock: Clock, machine: M) -> Self {
-        let line = Line { port, neighbours: None };
-        Self { machine, line, clock, datagrams_per_pump: DATAGRAMS_PER_PUMP, has_sessions: false }
+    pub(super) fn over(port: Port, clock: Clock, machine: M) -> Self {
+        Self {
+            machine,
+            line: Line::new(port),
+            clock,
+            datagrams_per_pump: DATAGRAMS_PER_PUMP,
+            has_sessions: false,
+        }
     }
 
     /// The machine has sessions.
@@ -171,6 +176,7 @@ impl<M: Machine> Driver<M> {
     /// asked for more than `most`.
     pub(super) fn receive_up_to(&mut self, most: usize, is_enough: impl Fn(&M) -> bool) -> io::Result<bool> {
         let mut now = self.clock.now(); // of a few datagrams, which take less than a moment
+        self.line.tell_time(now, &mut self.machine);
         let has_more = self.line.hand_in_strays(now, &mut self.machine);
         for count in 1..=self.datagrams_per_pump.get() {
             if count > most && !self.line.port.has_read() && is_enough(&self.machine) {
@@ -236,9 +242,21 @@ impl<M: Machine> Drop for Driver<M> {
 pub(super) struct Line<M, S = UdpSocket> {
     pub(super) port: Port<S>,
     pub(super) neighbours: Option<Neighbours<M>>,
+    wall: WallClock,
 }
 
 impl<M: Machine, S: Socket> Line<M, S> {
+    pub(super) fn new(port: Port<S>) -> Self {
+        Self { port, neighbours: None, wall: WallClock::default() }
+    }
+
+    /// Tells the machine what time of day it is, if it has not heard for a while.
+    pub(super) fn tell_time(&mut self, now: Time, machine: &mut M) {
+        if let Some(unix) = self.wall.read(now) {
+            machine.set_unix_time(now, unix);
+        }
+    }
+
     /// Hands the next datagram that was read to the machine, or on to the shard that owns it; `false`: there is none.
     pub(super) fn hand_in(&mut self, now: Time, machine: &mut M) -> bool {
         let Some(Datagram { bytes, from, ecn, .. }) = self.port.pop() else { return false };

@@ -242,10 +242,6 @@ pub(super) fn server<S: Socket>(
 ) -> io::Result<(Port<S>, Clock, session::Server)> {
     let port = Port::new(socket, Mode::Whole, MANY_PEERS)?;
     let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
-    let mut config = ServerConfig { session, ..config.clone() };
-    if config.tokens.is_some() && config.started.is_none() {
-        let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
-        config.started = Some((clock.now(), unix));
-    }
+    let config = ServerConfig { session, ..config.clone() };
     Ok((port, clock, session::Server::new(&config, random()?).map_err(Error::from)?))
 }

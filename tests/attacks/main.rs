@@ -4,6 +4,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[cfg(feature = "crypto")]
+mod clock;
 mod network;
 #[cfg(feature = "crypto")] // a table of all suites
 mod table;

@@ -4,6 +4,7 @@
 use super::machine::Whole as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::time::Duration;
 use whitewater::channel::Carrier;
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire;
@@ -97,6 +98,8 @@ pub(crate) fn default_kcp() -> Config {
 pub(crate) const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
 /// When a world begins, by the clock of its server.
 pub(crate) const START: Time = Time::from_millis(1000);
+/// The same, seconds since 1970.
+pub(crate) const NOW: u64 = 1_900_000_000;
 pub(crate) const PSK: [u8; 32] = [7; 32];
 
 pub(crate) fn server_address() -> SocketAddr {
@@ -128,9 +131,11 @@ pub(crate) fn client_config(suite: Suite) -> ClientConfig {
 impl World {
     /// A server without clients.
     pub(crate) fn new(seed: u64, config: &ServerConfig) -> Self {
+        let mut server = Server::new(config, random(seed, 1000)).unwrap();
+        server.set_unix_time(START, Duration::from_secs(NOW));
         Self {
             now: START,
-            server: Server::new(config, random(seed, 1000)).unwrap(),
+            server,
             clients: Vec::new(),
             sessions: Vec::new(),
             events: Vec::new(),
@@ -355,7 +360,7 @@ impl World {
             arrivals.chain(current).chain(timer)
         });
         let at = clients.chain(server).min()?;
-        assert!(at > self.now || at <= self.now + std::time::Duration::from_secs(0), "a time to wake up");
+        assert!(at > self.now || at <= self.now, "a time to wake up");
         // A timer that is due but does nothing would stop the clock.
         Some(if at <= self.now { Time::from_micros(self.now.as_micros() + 1) } else { at })
     }

@@ -1,13 +1,12 @@
 //! Connect tokens of a fleet, with the test as the matchmaker.
 
-use super::sessions::{START, SUITE, World, server_address, server_config};
+use super::sessions::{SUITE, World, server_address, server_config};
 use std::net::SocketAddr;
 use whitewater::session::Suite;
 use whitewater::session::token::{FleetKey, Order, PublicToken, ServerKey, Verifier};
 use whitewater::{ClientConfig, ServerConfig, SessionConfig};
 
-/// When a world begins, seconds since 1970.
-pub(crate) const NOW: u64 = 1_900_000_000;
+pub(crate) use super::sessions::NOW;
 /// The server that tokens are for, by default.
 pub(crate) const SERVER_ID: u64 = 5;
 
@@ -18,7 +17,7 @@ pub(crate) fn key(server_id: u64) -> ServerKey {
 /// The verifier of a server that started a minute ago.
 pub(crate) fn verifier(server_id: u64) -> Verifier {
     let verifier = Verifier::new(key(server_id));
-    verifier.begin(NOW - 60);
+    verifier.set_age(NOW, 60);
     verifier
 }
 
@@ -27,9 +26,9 @@ pub(crate) fn strict(seed: u64, verifier: Verifier) -> World {
     World::new(seed, &requiring(verifier, server_config(&SessionConfig::default(), SUITE)))
 }
 
-/// `config` for a server that requires tokens and starts at the beginning of its world.
+/// `config` for a server that requires tokens.
 pub(crate) fn requiring(verifier: Verifier, config: ServerConfig) -> ServerConfig {
-    ServerConfig { tokens: Some(verifier), psk: None, started: Some((START, NOW)), ..config }
+    ServerConfig { tokens: Some(verifier), psk: None, ..config }
 }
 
 /// The config of a client with this token.

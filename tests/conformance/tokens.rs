@@ -144,7 +144,7 @@ pub(crate) fn take_refused(line: &Value) {
 
 fn refusal(now: u64, sealed: &[u8], is_used: bool) -> String {
     let verifier = Verifier::new(server());
-    verifier.begin(MADE);
+    verifier.set_age(MADE, 0);
     if is_used {
         let grant = verifier.open(now, PROTOCOL, Suite::TOKEN, sealed).unwrap();
         verifier.use_up(now, &grant).unwrap();

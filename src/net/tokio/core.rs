@@ -186,6 +186,10 @@ impl Machine for Sessions {
         either!(self, end => end.poll_transmit(now, out))
     }
 
+    fn set_unix_time(&mut self, now: Time, unix: Duration) {
+        either!(self, end => end.set_unix_time(now, unix));
+    }
+
     fn poll_timeout(&self) -> Option<Time> {
         either!(self, end => end.poll_timeout())
     }

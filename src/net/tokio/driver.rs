@@ -61,7 +61,7 @@ impl<C: Core> Driver<C> {
     pub(super) fn new(port: Port<Socket>, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
         Ok(Self {
             shared: Shared::new(core, clock, port.socket().local_addr()?, is_accepting),
-            line: Line { port, neighbours: None },
+            line: Line::new(port),
             doorbell: Arc::default(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
@@ -106,6 +106,7 @@ impl<C: Core> Driver<C> {
 
     fn take_in(&mut self, now: Time) {
         let mut state = self.shared.lock();
+        self.line.tell_time(now, &mut state.core);
         while self.line.hand_in(now, &mut state.core) {}
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);

@@ -6,7 +6,6 @@ use super::replies::Reply;
 use super::seat::{ACCEPT_EACH, Place, TIME_WAIT};
 use super::stats::{Refusal, Refused, Why};
 use super::{Server, ServerConfig, Suite};
-use crate::config::{ConfigError, unless};
 
 use crate::rate::host;
 use crate::session::config::DATAGRAM_MIN;
@@ -138,7 +137,9 @@ impl Server {
         let &Connect { cid, client_sid, token, msg1, .. } = connect;
         let grant = match &self.tokens {
             Some(tokens) => {
-                let grant = tokens.verifier.open(tokens.unix(now), connect.protocol_id, suite, token);
+                let grant = tokens
+                    .unix(now)
+                    .and_then(|unix| tokens.verifier.open(unix, connect.protocol_id, suite, token));
                 Some(grant.map_err(|error| Refusal::Token.because(error))?)
             }
             None if token.is_empty() => None,
@@ -169,7 +170,8 @@ impl Server {
         (guest.max_datagram, guest.features, guest.user) = (max_datagram, features, user.into());
         if let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) {
             // The client has shown that the token is its own, so nobody may use it again.
-            tokens.verifier.use_up(tokens.unix(now), &grant).map_err(|error| match error {
+            let used = tokens.unix(now).and_then(|unix| tokens.verifier.use_up(unix, &grant));
+            used.map_err(|error| match error {
                 TokenError::Full => Refusal::Full.into(),
                 error => Refusal::Token.because(error),
             })?;
@@ -234,8 +236,10 @@ impl Server {
 #[derive(Debug)]
 pub(super) struct Tokens {
     verifier: Verifier,
-    /// The same moment by our clock and in seconds since 1970.
-    epoch: (Time, u64),
+    /// When the server was first told the time. It has remembered used tokens since then.
+    begun: Option<Time>,
+    /// When it was last told the time, and that time in seconds since 1970.
+    told: Option<(Time, u64)>,
     clients: BTreeMap<u64, (u64, u32)>,
 }
 
@@ -255,12 +259,16 @@ pub struct Pass {
 
 impl Tokens {
     /// The token state of a server with that config, if it accepts tokens.
-    pub(super) fn of(config: &ServerConfig) -> Result<Option<Self>, ConfigError> {
-        let Some(verifier) = config.tokens.clone() else { return Ok(None) };
-        unless(config.started.is_none(), "started", "is missing: connect tokens need the time")?;
-        let epoch = config.started.unwrap_or_default();
-        verifier.begin(epoch.1);
-        Ok(Some(Self { verifier, epoch, clients: BTreeMap::new() }))
+    pub(super) fn of(config: &ServerConfig) -> Option<Self> {
+        let verifier = config.tokens.clone()?;
+        Some(Self { verifier, begun: None, told: None, clients: BTreeMap::new() })
+    }
+
+    /// It is `unix` seconds since 1970, whatever it was before.
+    pub(super) fn set_unix_time(&mut self, now: Time, unix: u64) {
+        let begun = *self.begun.get_or_insert(now);
+        self.told = Some((now, unix));
+        self.verifier.set_age(unix, now.since(begun).as_secs());
     }
 
     /// Whether a client is connected with a token newer than the one made at `created`.
@@ -280,9 +288,9 @@ impl Tokens {
         }
     }
 
-    fn unix(&self, now: Time) -> u64 {
-        let (then, unix) = self.epoch;
-        unix.saturating_add(now.since(then).as_secs())
+    fn unix(&self, now: Time) -> Result<u64, TokenError> {
+        let (then, unix) = self.told.ok_or(TokenError::NoTime)?;
+        Ok(unix.saturating_add(now.since(then).as_secs()))
     }
 }
 

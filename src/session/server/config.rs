@@ -4,9 +4,8 @@ use super::table::SHARDS_MAX;
 use crate::config::{ConfigError, unless};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
-use crate::session::token::{LATEST, ServerKey, Verifier};
+use crate::session::token::{ServerKey, Verifier};
 use crate::session::wire::USER_MAX;
-use crate::time::Time;
 
 settings! {
     /// A server's sessions and limits.
@@ -21,11 +20,8 @@ settings! {
         pub suites: Vec<Suite> = Vec::new(), 0..=64;
         /// Verifies connect tokens: only clients with a token that it accepts can join. If a client joins twice, the
         /// session with the newer token stays. Use a clone of the verifier to [rotate](Verifier::rotate) keys while the
-        /// server runs.
+        /// server runs. A driver of your own has to [tell the time](crate::machine::Machine::set_unix_time).
         pub tokens: Option<Verifier> = None;
-        /// The time when the server is made: by its own clock, and in seconds since 1970. Needed for tokens. If it is
-        /// `None`, drivers with a socket ask the system.
-        pub started: Option<(Time, u64)> = None;
         /// The secret that all clients know, for suites with a secret and without tokens.
         pub psk: Option<[u8; 32]> = None;
         /// The private half of the server's key, for suites with one: 32 random bytes. `session::public_key` computes
@@ -124,8 +120,6 @@ impl ServerConfig {
         let lacks_key = !has_key && any(Suite::needs_server_key);
         unless(lacks_key, "server_key", "is missing: one of `suites` takes the server's private key")?;
         unless(has_key && !any(Suite::needs_server_key), "server_key", "is not used by any of `suites`")?;
-        let is_late = self.started.is_some_and(|(_, unix)| unix > LATEST);
-        unless(is_late, "started", "is not in seconds since 1970")?;
         unless(
             self.memory < MESSAGES_MIN * u64::from(self.session.longest_message()),
             "memory",

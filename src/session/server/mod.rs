@@ -40,6 +40,7 @@ use seat::{Peer, Seats};
 use stats::{Quiet, Refusal};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain
 /// [`poll_transmit`](Machine::poll_transmit) and [`poll_event`](Self::poll_event), then call
@@ -92,7 +93,7 @@ impl Server {
             replies: VecDeque::with_capacity(REPLIES_MAX),
             rates,
             quiet: Quiet::default(),
-            tokens: Tokens::of(config)?,
+            tokens: Tokens::of(config),
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
@@ -286,6 +287,13 @@ impl Machine for Server {
 
     fn poll_timeout(&self) -> Option<Time> {
         if self.replies.is_empty() { self.seats.agenda.poll_timeout(self.now) } else { Some(self.now) }
+    }
+
+    fn set_unix_time(&mut self, now: Time, unix: Duration) {
+        let now = self.tick(now);
+        if let Some(tokens) = &mut self.tokens {
+            tokens.set_unix_time(now, unix.as_secs());
+        }
     }
 
     /// Ends all sessions. Clients that arrive in the meantime are turned away.

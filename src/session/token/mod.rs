@@ -44,6 +44,8 @@ errors! {
         "the token was used before" Used,
         /// So many tokens were used that no more can be remembered. The client may try again later.
         "no room to remember another token" Full,
+        /// The driver has never called [`Machine::set_unix_time`](crate::machine::Machine::set_unix_time).
+        "the server was not told the time" NoTime,
         /// The program was built without the feature `crypto`.
         "tokens are not built in" NotBuiltIn,
     }

@@ -18,8 +18,8 @@ pub struct Verifier(Arc<Mutex<Shared>>);
 struct Shared {
     key: Arc<ServerKey>,
     previous: Option<Arc<ServerKey>>,
-    /// Since when used tokens are remembered, in seconds since 1970.
-    since: Option<u64>,
+    /// Since when used tokens are remembered, in seconds since 1970, and for how many seconds.
+    since: (u64, u64),
     used: Used,
 }
 
@@ -44,14 +44,21 @@ impl Verifier {
     /// A verifier for the server that has `key`, or for several servers of one process.
     #[must_use]
     pub fn new(key: ServerKey) -> Self {
-        let shared = Shared { key: Arc::new(key), previous: None, since: None, used: Used::default() };
+        let shared = Shared { key: Arc::new(key), previous: None, since: (0, 0), used: Used::default() };
         Self(Arc::new(Mutex::new(shared)))
     }
 
-    /// Accepts tokens from now on, `now` in seconds since 1970. Refuses tokens made earlier, because it is unknown
-    /// which of those were used. A server calls this when it is made; only the first call counts.
-    pub fn begin(&self, now: u64) {
-        self.lock().since.get_or_insert(now);
+    /// Says that used tokens have been remembered for `age` seconds, and that it is `now`, in seconds since 1970. Tokens
+    /// made earlier are refused, because it is unknown which of those were used.
+    ///
+    /// A server calls this whenever it is [told the time](crate::machine::Machine::set_unix_time), so that a clock that
+    /// was wrong at first does no harm later. If servers share a verifier, the oldest of them counts.
+    pub fn set_age(&self, now: u64, age: u64) {
+        let mut shared = self.lock();
+        let (since, oldest) = shared.since;
+        if age >= oldest || now < since {
+            shared.since = (now.saturating_sub(age), age);
+        }
     }
 
     /// Expects tokens sealed with `key` from now on. Tokens of the previous key stay valid until they expire.
@@ -76,7 +83,7 @@ impl Verifier {
         let head = Head::decode(bytes)?;
         let (key, since) = {
             let shared = self.lock();
-            (shared.key_of(&head)?, shared.since)
+            (shared.key_of(&head)?, shared.since.0)
         };
         let expires = head.expires;
         if now >= expires.saturating_add(SKEW) {
@@ -90,7 +97,7 @@ impl Verifier {
             return Err(TokenError::Suite { found: head.suite });
         }
         let grant = content?;
-        if grant.created.saturating_add(SKEW) < since.unwrap_or_default() {
+        if grant.created.saturating_add(SKEW) < since {
             return Err(TokenError::BeforeStart { created: grant.created });
         }
         self.lock().used.check(&grant.nonce, expires)?;

@@ -31,7 +31,7 @@ use blake2::digest::{FixedOutput, KeyInit as _, Update};
 ///
 /// // Server 5, which was started before.
 /// let verifier = Verifier::new(fleet.server_key(5, 0));
-/// verifier.begin(now - 60);
+/// verifier.set_age(now, 60);
 /// let grant = verifier.open(now + 1, 7, Suite::TOKEN, &token.sealed)?;
 /// assert_eq!((grant.client_id, grant.user.as_slice()), (99, b"red team".as_slice()));
 /// verifier.use_up(now + 1, &grant)?; // once the client has shown that it knows the pre-shared key
