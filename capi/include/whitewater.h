@@ -45,7 +45,7 @@ typedef struct IKCPCB ikcpcb;
 #define WW_IO -5
 
 /*
- A setting is out of range.
+ A setting is missing or out of range: `ww_error_text` says which.
  */
 #define WW_CONFIG -6
 
@@ -127,7 +127,7 @@ typedef struct IKCPCB ikcpcb;
 /*
  Not encrypted, only a checksum: for local networks and tests.
  */
-#define WW_SUITE_CHECKED 0
+#define WW_SUITE_CHECKED 1
 
 /*
  Encrypted with a secret that both ends know (`psk`).
@@ -360,8 +360,8 @@ typedef struct ww_channel {
 } ww_channel;
 
 /*
- How a client connects or a server serves. All zeros: a session with one ordered channel and without encryption, for
- local networks and tests. Each field that is zero has the library's default.
+ How a client connects or a server serves. Start with all zeros and set `suite`, or at a client `token`: all zeros are
+ an error. Each other field that is zero has the library's default.
  */
 typedef struct ww_options {
   /*
@@ -369,7 +369,8 @@ typedef struct ww_options {
    */
   uint64_t protocol_id;
   /*
-   How sessions are protected, one of `WW_SUITE_..`: the same at both ends.
+   How sessions are protected, one of `WW_SUITE_..`: the same at both ends. 0 is an error, so that nobody goes without
+   encryption unknowingly.
    */
   uint16_t suite;
   /*
@@ -393,7 +394,7 @@ typedef struct ww_options {
    */
   size_t channel_count;
   /*
-   32 random bytes that both ends know, for `WW_SUITE_PSK`; or null.
+   32 random bytes that both ends know, for `WW_SUITE_PSK`; or null. All zeros are an error, as for the other keys.
    */
   const uint8_t *psk;
   /*
@@ -433,7 +434,7 @@ typedef struct ww_options {
    */
   const uint8_t *token_key;
   /*
-   The number of this server in its tokens: unique to this process.
+   With `token_key`, the number of this server in its tokens, not 0: unique to this process.
    */
   uint64_t server_id;
   /*
@@ -501,6 +502,18 @@ typedef struct ww_event {
    */
   bool is_undelivered;
 } ww_event;
+
+/*
+ Writes why the last `ww_server_bind` or `ww_client_connect` of this thread that returned null did so, in words, as a text that ends with a
+ zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too small,
+ 512 is enough.
+
+ # Safety
+
+ `buffer` is null or has `size` bytes.
+ */
+int32_t ww_error_text(uint8_t *buffer,
+                      size_t size);
 
 /*
  Creates a control block for the conversation `conv`, or returns null if that fails. `user` is passed to the
@@ -604,7 +617,7 @@ int ww_kcp_by_time(struct IKCPCB *kcp, int is_by_time);
 
 /*
  Begins to connect to `address` ("host:port"). Returns a client, which reports `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` later; or null on
- failure, with the error in `*error` unless that is null. If `options` is null, all options are zero.
+ failure, with the error in `*error` unless that is null, and in `ww_error_text` in words.
  */
 struct ww_client *ww_client_connect(const char *address,
                                     const struct ww_options *options,
@@ -746,17 +759,18 @@ int32_t ww_client_take_redirect(struct ww_client *client,
 void ww_client_free(struct ww_client *client);
 
 /*
- Computes the public half of a server's key: 32 bytes each.
+ Computes the public half of a server's key: 32 bytes each. Returns 0; `WW_MISUSE`: a pointer is null, or the private key has only zeros.
 
  # Safety
 
  Both are null or have 32 bytes.
  */
-int32_t ww_public_key(const uint8_t *private_key, uint8_t *public_key);
+int32_t ww_public_key(const uint8_t *private_key,
+                      uint8_t *public_key);
 
 /*
- Binds a server to `address` ("0.0.0.0:4000"). Returns the server; or null on failure, with the error in `*error` unless that is null. If
- `options` is null, all options are zero.
+ Binds a server to `address` ("0.0.0.0:4000"). Returns the server; or null on failure, with the error in `*error` unless that is null, and in words
+ in `ww_error_text`.
  */
 struct ww_server *ww_server_bind(const char *address,
                                  const struct ww_options *options,

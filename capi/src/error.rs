@@ -1,5 +1,9 @@
 //! Error codes: negative values that functions return.
 
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt::Display;
+
 /// Not now: there is nothing to read, or no room. Try again later.
 pub const WW_AGAIN: i32 = -1;
 /// The message does not fit into the buffer, and stays queued; or it is too long to send.
@@ -10,7 +14,57 @@ pub const WW_CLOSED: i32 = -3;
 pub const WW_MISUSE: i32 = -4;
 /// The socket has failed, or could not be created.
 pub const WW_IO: i32 = -5;
-/// A setting is out of range.
+/// A setting is missing or out of range: `ww_error_text` says which.
 pub const WW_CONFIG: i32 = -6;
 /// A panic, now or earlier: the object cannot be used any more. This is a bug in the library.
 pub const WW_PANIC: i32 = -7;
+
+/// Why nothing was made.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// One of `WW_..`.
+    pub(crate) code: i32,
+    /// The same in words.
+    pub(crate) text: Cow<'static, str>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: i32, text: impl Display) -> Self {
+        Self { code, text: text.to_string().into() }
+    }
+
+    pub(crate) const fn misuse(text: &'static str) -> Self {
+        Self { code: WW_MISUSE, text: Cow::Borrowed(text) }
+    }
+
+    pub(crate) const fn config(text: &'static str) -> Self {
+        Self { code: WW_CONFIG, text: Cow::Borrowed(text) }
+    }
+
+    /// Keeps the text for [`ww_error_text`].
+    pub(crate) fn keep(self) {
+        TEXT.set(self.text);
+    }
+}
+
+thread_local! {
+    /// Of the last failure.
+    static TEXT: Cell<Cow<'static, str>> = const { Cell::new(Cow::Borrowed("")) };
+}
+
+/// Writes why the last `ww_server_bind` or `ww_client_connect` of this thread that returned null did so, in words, as a text that ends with a
+/// zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too small,
+/// 512 is enough.
+///
+/// # Safety
+///
+/// `buffer` is null or has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_error_text(buffer: *mut u8, size: usize) -> i32 {
+    // SAFETY: as the caller says.
+    let Some(buffer) = (unsafe { crate::guard::bytes_mut(buffer, size) }) else { return WW_MISUSE };
+    let text = TEXT.take();
+    let len = crate::session::print(&text, buffer);
+    TEXT.set(text);
+    len
+}

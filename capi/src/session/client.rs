@@ -1,11 +1,11 @@
 //! A client and its socket.
 #![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions")]
 
-use super::connection::{End, address, copy, done, numbered, of_io, print, ww_stats};
+use super::connection::{End, address, copy, done, failed, numbered, of_io, print, ww_stats};
 use super::event::ww_event;
-use super::options::ww_options;
+use super::options::{NO_OPTIONS, ww_options};
 use super::{made, text};
-use crate::error::{WW_AGAIN, WW_CLOSED};
+use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE};
 use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
@@ -74,7 +74,7 @@ impl ww_client {
 }
 
 /// Begins to connect to `address` ("host:port"). Returns a client, which reports `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` later; or null on
-/// failure, with the error in `*error` unless that is null. If `options` is null, all options are zero.
+/// failure, with the error in `*error` unless that is null, and in `ww_error_text` in words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_connect(
     address: *const c_char,
@@ -83,9 +83,8 @@ pub unsafe extern "C" fn ww_client_connect(
 ) -> *mut ww_client {
     let connect = || {
         // SAFETY: as the caller says.
-        let (addresses, config) =
-            unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).client(text(address)?)? };
-        let client = Client::connect(&*addresses, &config).map_err(|error| of_io(&error))?;
+        let (addresses, config) = unsafe { options.as_ref().ok_or(NO_OPTIONS)?.client(text(address)?)? };
+        let client = Client::connect(&*addresses, &config).map_err(|error| failed(&error))?;
         let channels = numbered(&config.session);
         Ok(Box::into_raw(Box::new(ww_client {
             client,
@@ -204,7 +203,7 @@ pub unsafe extern "C" fn ww_client_close_with(
     // SAFETY: as the caller says.
     unsafe {
         let close = |client: &mut ww_client, message| done(client.client.close_with(code, message));
-        text(message).map_or_else(|error| error, |message| call(client, |client| close(client, message)))
+        text(message).map_or(WW_MISUSE, |message| call(client, |client| close(client, message)))
     }
 }
 
@@ -214,7 +213,7 @@ pub unsafe extern "C" fn ww_client_kick(client: *mut ww_client, code: u16, messa
     // SAFETY: as the caller says.
     unsafe {
         let kick = |client: &mut ww_client, message| done(client.client.kick(code, message));
-        text(message).map_or_else(|error| error, |message| call(client, |client| kick(client, message)))
+        text(message).map_or(WW_MISUSE, |message| call(client, |client| kick(client, message)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::event::ww_event;
 use super::millis;
-use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
+use crate::error::{Failure, WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
 use crate::guard::Object;
 use std::fmt;
 use std::io;
@@ -138,7 +138,7 @@ pub(super) fn copy(bytes: &[u8], buf: &mut [u8]) -> i32 {
 }
 
 /// Writes `text` and a zero: its length, if there is room for both.
-pub(super) fn print(text: &dyn fmt::Display, buf: &mut [u8]) -> i32 {
+pub(crate) fn print(text: &dyn fmt::Display, buf: &mut [u8]) -> i32 {
     let text = text.to_string();
     let Some((end, rest)) = buf.get_mut(..=text.len()).and_then(<[u8]>::split_last_mut) else {
         return WW_TOO_LONG;
@@ -164,6 +164,11 @@ pub(super) fn of_io(error: &io::Error) -> i32 {
         Some(ww::net::Error::Connect(_)) => WW_MISUSE,
         _ => crate::error::WW_IO,
     }
+}
+
+/// Why a socket could not be made.
+pub(super) fn failed(error: &io::Error) -> Failure {
+    Failure::new(of_io(error), error)
 }
 
 pub(super) const fn refused(error: SendError) -> i32 {

@@ -1,6 +1,6 @@
 //! The settings of sessions.
 
-use crate::error::WW_MISUSE;
+use crate::error::{Failure, WW_CONFIG, WW_MISUSE};
 use crate::guard::{array, bytes};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -9,14 +9,15 @@ use ww::session::token::{PublicToken, ServerKey};
 use ww::session::{RepairConfig, Suite};
 use ww::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig};
 
-/// How a client connects or a server serves. All zeros: a session with one ordered channel and without encryption, for
-/// local networks and tests. Each field that is zero has the library's default.
+/// How a client connects or a server serves. Start with all zeros and set `suite`, or at a client `token`: all zeros are
+/// an error. Each other field that is zero has the library's default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ww_options {
     /// The game and its version: the same at both ends.
     pub protocol_id: u64,
-    /// How sessions are protected, one of `WW_SUITE_..`: the same at both ends.
+    /// How sessions are protected, one of `WW_SUITE_..`: the same at both ends. 0 is an error, so that nobody goes without
+    /// encryption unknowingly.
     pub suite: u16,
     /// At a server: most sessions at a time, up to 16,384.
     pub max_sessions: u16,
@@ -28,7 +29,7 @@ pub struct ww_options {
     pub channels: *const ww_channel,
     /// Number of channels, up to 32.
     pub channel_count: usize,
-    /// 32 random bytes that both ends know, for `WW_SUITE_PSK`; or null.
+    /// 32 random bytes that both ends know, for `WW_SUITE_PSK`; or null. All zeros are an error, as for the other keys.
     pub psk: *const u8,
     /// 32 bytes for `WW_SUITE_KEY`: at a server its private key, at a client what `ww_public_key` makes of it; or null.
     pub server_key: *const u8,
@@ -50,14 +51,14 @@ pub struct ww_options {
     /// token for this server can join. `suite` must be one with a `psk`, which is in the token. Tokens made before the
     /// server started are refused.
     pub token_key: *const u8,
-    /// The number of this server in its tokens: unique to this process.
+    /// With `token_key`, the number of this server in its tokens, not 0: unique to this process.
     pub server_id: u64,
     /// Distinguishes the keys of a server.
     pub key_id: u8,
 }
 
 /// Not encrypted, only a checksum: for local networks and tests.
-pub const WW_SUITE_CHECKED: u16 = 0;
+pub const WW_SUITE_CHECKED: u16 = 1;
 /// Encrypted with a secret that both ends know (`psk`).
 pub const WW_SUITE_PSK: u16 = 0x201;
 /// Encrypted, and the client verifies the server (`server_key`).
@@ -94,14 +95,15 @@ pub const WW_CARRIER_KCP: u8 = 1;
 pub const WW_CARRIER_PACKETS: u8 = 2;
 
 impl ww_options {
-    /// All zeros.
+    /// All zeros, where a C program begins.
     // SAFETY: numbers and pointers.
-    pub(super) const DEFAULT: Self = unsafe { std::mem::zeroed() };
+    #[cfg(test)]
+    pub(super) const ZEROED: Self = unsafe { std::mem::zeroed() };
 
     /// # Safety
     ///
     /// Each pointer is null or as its field describes.
-    unsafe fn session(&self) -> Result<SessionConfig, i32> {
+    unsafe fn session(&self) -> Result<SessionConfig, Failure> {
         let mut config = SessionConfig { protocol_id: self.protocol_id, ..SessionConfig::default() };
         let set = |to: &mut Duration, millis: u32| {
             if millis > 0 {
@@ -114,12 +116,12 @@ impl ww_options {
             config.repairs = Some(RepairConfig { percent: self.repairs, ..RepairConfig::default() });
         }
         // SAFETY: as the caller says.
-        let channels = unsafe { array(self.channels, self.channel_count) }.ok_or(WW_MISUSE)?;
+        let channels = unsafe { array(self.channels, self.channel_count) }.ok_or(NO_CHANNELS)?;
         if !channels.is_empty() {
             let numbered = (0..=u8::MAX).zip(channels);
             let channels =
                 numbered.map(|(number, channel)| channel.config(number)).collect::<Option<Vec<_>>>();
-            config.channels = channels.ok_or(WW_MISUSE)?;
+            config.channels = channels.ok_or(UNKNOWN_CHANNEL)?;
         }
         Ok(config)
     }
@@ -129,22 +131,23 @@ impl ww_options {
     /// # Safety
     ///
     /// As [`Self::session`].
-    pub(super) unsafe fn client(&self, address: &str) -> Result<(Vec<SocketAddr>, ClientConfig), i32> {
+    pub(super) unsafe fn client(&self, address: &str) -> Result<(Vec<SocketAddr>, ClientConfig), Failure> {
         // SAFETY: as the caller says.
         unsafe {
             let session = self.session()?;
-            let (addresses, config) = match bytes(self.token, self.token_len).ok_or(WW_MISUSE)? {
+            let (addresses, config) = match bytes(self.token, self.token_len).ok_or(NO_TOKEN)? {
                 [] => {
-                    let (suite, psk, server_key) = (self.suite()?, key(self.psk), key(self.server_key));
+                    let (suite, psk, server_key) = self.protection(false)?;
                     let config = ClientConfig { suite, psk, server_key, ..ClientConfig::insecure(session) };
-                    (address.to_socket_addrs().map_err(|_| WW_MISUSE)?.collect(), config)
+                    let addresses = address.to_socket_addrs();
+                    (addresses.map_err(|error| Failure::new(WW_MISUSE, error))?.collect(), config)
                 }
                 token => {
-                    let token = PublicToken::decode(token).map_err(|_| WW_MISUSE)?;
+                    let token = PublicToken::decode(token).map_err(|error| Failure::new(WW_MISUSE, error))?;
                     (token.addresses.clone(), ClientConfig::token(session, &token))
                 }
             };
-            let user = bytes(self.user, self.user_len).ok_or(WW_MISUSE)?.to_vec();
+            let user = bytes(self.user, self.user_len).ok_or(NO_USER)?.to_vec();
             Ok((addresses, ClientConfig { user, ..config }))
         }
     }
@@ -152,30 +155,66 @@ impl ww_options {
     /// # Safety
     ///
     /// As [`Self::session`].
-    pub(super) unsafe fn server(&self) -> Result<ServerConfig, i32> {
+    pub(super) unsafe fn server(&self) -> Result<ServerConfig, Failure> {
         // SAFETY: as the caller says.
-        unsafe {
-            let (session, tokens) = (self.session()?, key(self.token_key));
-            let tokens = tokens.map(|key| ServerKey::new(self.server_id, self.key_id, key));
-            let config = match tokens {
-                Some(key) => ServerConfig::tokens(session, key),
-                None => ServerConfig { psk: key(self.psk), ..ServerConfig::insecure(session) },
-            };
-            let max_sessions = if self.max_sessions > 0 { self.max_sessions } else { config.max_sessions };
-            Ok(ServerConfig {
-                suites: vec![self.suite()?],
-                server_key: key(self.server_key),
-                max_sessions,
-                ask: self.ask != 0,
-                ..config
-            })
+        let (session, token_key) = unsafe { (self.session()?, key("token_key", self.token_key)?) };
+        if token_key.is_some() && self.server_id == 0 {
+            return Err(NO_SERVER_ID);
         }
+        let tokens = token_key.map(|key| ServerKey::new(self.server_id, self.key_id, key));
+        // SAFETY: as the caller says.
+        let (suite, psk, server_key) = unsafe { self.protection(tokens.is_some())? };
+        let config = match tokens {
+            Some(key) => ServerConfig::tokens(session, key),
+            None => ServerConfig::insecure(session),
+        };
+        let max_sessions = if self.max_sessions > 0 { self.max_sessions } else { config.max_sessions };
+        let ask = self.ask != 0;
+        Ok(ServerConfig { suites: vec![suite], psk, server_key, max_sessions, ask, ..config })
     }
 
-    fn suite(&self) -> Result<Suite, i32> {
-        Suite::from_code(self.suite).ok_or(WW_MISUSE)
+    /// The suite with its psk, which `has_tokens` replace, and its server key.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::session`].
+    unsafe fn protection(&self, has_tokens: bool) -> Result<(Suite, Option<Key>, Option<Key>), Failure> {
+        let suite = match self.suite {
+            0 => return Err(NO_SUITE),
+            WW_SUITE_CHECKED => Suite::Checked,
+            code => Suite::from_code(code).ok_or(UNKNOWN_SUITE)?,
+        };
+        // SAFETY: as the caller says.
+        let (psk, server_key) = unsafe { (key("psk", self.psk)?, key("server_key", self.server_key)?) };
+        if suite.needs_psk() && psk.is_none() && !has_tokens {
+            return Err(NO_PSK);
+        }
+        if suite.needs_server_key() && server_key.is_none() {
+            return Err(NO_SERVER_KEY);
+        }
+        Ok((suite, psk, server_key))
     }
 }
+
+pub(super) const NO_OPTIONS: Failure =
+    Failure::misuse("the options are null: set `suite` at least, or at a client `token`");
+const NO_SUITE: Failure = Failure::config(
+    "`suite` is 0: set WW_SUITE_PSK and `psk`, or WW_SUITE_KEY and `server_key`; WW_SUITE_CHECKED does not encrypt",
+);
+const NO_PSK: Failure =
+    Failure::config("`psk` is null, but `suite` needs it: set 32 random bytes that both ends know");
+const NO_SERVER_KEY: Failure = Failure::config(
+    "`server_key` is null, but `suite` needs it: set the private key at the server, and what ww_public_key makes of it at the client",
+);
+const NO_SERVER_ID: Failure =
+    Failure::config("`server_id` is 0, but `token_key` is set: give each server a number of its own");
+const UNKNOWN_SUITE: Failure = Failure::misuse("`suite` is none of WW_SUITE_..");
+const NO_CHANNELS: Failure = Failure::misuse("`channels` is null, but `channel_count` is not 0");
+const UNKNOWN_CHANNEL: Failure = Failure::misuse(
+    "`channels` has a kind that is none of WW_CHANNEL_.., or a carrier that is none of WW_CARRIER_..",
+);
+const NO_TOKEN: Failure = Failure::misuse("`token` is null, but `token_len` is not 0");
+const NO_USER: Failure = Failure::misuse("`user` is null, but `user_len` is not 0");
 
 impl ww_channel {
     fn config(&self, number: u8) -> Option<ChannelConfig> {
@@ -201,15 +240,25 @@ impl ww_channel {
     }
 }
 
+type Key = [u8; 32];
+
+/// The key in that field. One of zeros was forgotten: anybody knows it.
+///
 /// # Safety
 ///
 /// `key` is null or has 32 bytes.
-pub(super) unsafe fn key(key: *const u8) -> Option<[u8; 32]> {
+unsafe fn key(field: &str, key: *const u8) -> Result<Option<Key>, Failure> {
     // SAFETY: as the caller says.
-    unsafe { bytes(key, 32) }?.try_into().ok()
+    let key: Option<Key> = unsafe { bytes(key, 32) }.and_then(|key| key.try_into().ok());
+    match key {
+        Some(key) if key == [0; 32] => {
+            Err(Failure::new(WW_CONFIG, format!("`{field}` has only zeros: fill its 32 bytes")))
+        }
+        key => Ok(key),
+    }
 }
 
-/// Computes the public half of a server's key: 32 bytes each.
+/// Computes the public half of a server's key: 32 bytes each. Returns 0; `WW_MISUSE`: a pointer is null, or the private key has only zeros.
 ///
 /// # Safety
 ///
@@ -218,12 +267,47 @@ pub(super) unsafe fn key(key: *const u8) -> Option<[u8; 32]> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_public_key(private_key: *const u8, public_key: *mut u8) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let (Some(private), Some(public)) = (key(private_key), crate::guard::bytes_mut(public_key, 32))
-        else {
-            return WW_MISUSE;
-        };
-        public.copy_from_slice(&ww::session::public_key(&private));
-    }
+    let keys = unsafe { (key("private_key", private_key), crate::guard::bytes_mut(public_key, 32)) };
+    let (Ok(Some(private)), Some(public)) = keys else { return WW_MISUSE };
+    public.copy_from_slice(&ww::session::public_key(&private));
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with a server's options, in words.
+    fn why(options: ww_options) -> String {
+        // SAFETY: all pointers are of what lives as long.
+        let failure = unsafe { options.server() }.unwrap_err();
+        assert_eq!(failure.code, WW_CONFIG);
+        failure.text.into_owned()
+    }
+
+    #[test]
+    fn zeroed_options_and_keys_are_errors_that_say_what_to_set() {
+        let (zeros, key, zeroed) = ([0; 32], [7; 32], ww_options::ZEROED);
+        let psk = ww_options { suite: WW_SUITE_PSK, psk: key.as_ptr(), ..zeroed };
+        let tokens = ww_options { suite: WW_SUITE_PSK, token_key: key.as_ptr(), ..zeroed };
+        for (options, says) in [
+            (zeroed, "`suite` is 0: set WW_SUITE_PSK"),
+            (ww_options { suite: WW_SUITE_PSK, ..zeroed }, "`psk` is null"),
+            (ww_options { suite: WW_SUITE_KEY, ..zeroed }, "`server_key` is null"),
+            (ww_options { psk: zeros.as_ptr(), ..psk }, "`psk` has only zeros"),
+            (
+                ww_options { suite: WW_SUITE_KEY, server_key: zeros.as_ptr(), ..zeroed },
+                "`server_key` has only",
+            ),
+            (ww_options { token_key: zeros.as_ptr(), ..tokens }, "`token_key` has only zeros"),
+            (ww_options { server_id: 0, ..tokens }, "`server_id` is 0"),
+        ] {
+            let why = why(options);
+            assert!(why.starts_with(says), "{why}, not: {says}");
+        }
+        // SAFETY: the same.
+        let is_good = |options: ww_options| unsafe { options.server() }.is_ok();
+        assert!(is_good(psk) && is_good(ww_options { server_id: 1, ..tokens }));
+        assert!(is_good(ww_options { suite: WW_SUITE_CHECKED, ..zeroed }));
+    }
 }

@@ -1,9 +1,9 @@
 //! A server and its socket.
 #![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions")]
 
-use super::connection::{End, address, copy, done, int, numbered, of_io, print, refused, ww_stats};
+use super::connection::{End, address, copy, done, failed, int, numbered, of_io, print, refused, ww_stats};
 use super::event::ww_event;
-use super::options::ww_options;
+use super::options::{NO_OPTIONS, ww_options};
 use super::{made, text};
 use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
 use crate::guard::{Object, array_mut, call, call_mut, call_with, take_back};
@@ -55,8 +55,8 @@ impl End for ww_server {
     }
 }
 
-/// Binds a server to `address` ("0.0.0.0:4000"). Returns the server; or null on failure, with the error in `*error` unless that is null. If
-/// `options` is null, all options are zero.
+/// Binds a server to `address` ("0.0.0.0:4000"). Returns the server; or null on failure, with the error in `*error` unless that is null, and in words
+/// in `ww_error_text`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_bind(
     address: *const c_char,
@@ -65,9 +65,9 @@ pub unsafe extern "C" fn ww_server_bind(
 ) -> *mut ww_server {
     let bind = || {
         // SAFETY: as the caller says.
-        let config = unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).server()? };
+        let config = unsafe { options.as_ref().ok_or(NO_OPTIONS)?.server()? };
         // SAFETY: the same.
-        let server = Server::bind(unsafe { text(address)? }, &config).map_err(|error| of_io(&error))?;
+        let server = Server::bind(unsafe { text(address)? }, &config).map_err(|error| failed(&error))?;
         let channels = numbered(&config.session);
         Ok(Box::into_raw(Box::new(ww_server { server, channels, closed: None, broken: false })))
     };
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn ww_server_close_with(
     // SAFETY: as the caller says.
     unsafe {
         let close = |server: &mut ww_server, message| done(server.server.close_with(id, code, message));
-        text(message).map_or_else(|error| error, |message| call(server, |server| close(server, message)))
+        text(message).map_or(WW_MISUSE, |message| call(server, |server| close(server, message)))
     }
 }
 
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn ww_server_kick(
     // SAFETY: as the caller says.
     unsafe {
         let kick = |server: &mut ww_server, message| done(server.server.kick(id, code, message));
-        text(message).map_or_else(|error| error, |message| call(server, |server| kick(server, message)))
+        text(message).map_or(WW_MISUSE, |message| call(server, |server| kick(server, message)))
     }
 }
 
@@ -454,7 +454,7 @@ mod tests {
             token_key: KEY.as_ptr(),
             server_id: 9,
             key_id: 1,
-            ..ww_options::DEFAULT
+            ..ww_options::ZEROED
         };
         // SAFETY: all pointers are of what lives as long.
         unsafe {
@@ -468,7 +468,7 @@ mod tests {
                 repairs: 30,
                 token: token.as_ptr(),
                 token_len: token.len(),
-                ..ww_options::DEFAULT
+                ..ww_options::ZEROED
             };
             let client = ww_client_connect(c"".as_ptr(), &raw const options, std::ptr::null_mut());
             assert!(!client.is_null());
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn a_token_that_is_none_is_misuse() {
-        let options = ww_options { token: KEY.as_ptr(), token_len: KEY.len(), ..ww_options::DEFAULT };
+        let options = ww_options { token: KEY.as_ptr(), token_len: KEY.len(), ..ww_options::ZEROED };
         let mut error = 0;
         // SAFETY: all pointers are of what lives as long.
         let client =

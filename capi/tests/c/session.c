@@ -268,6 +268,32 @@ static void leave(void) {
   ww_server_free(server);
 }
 
+/* Options that a program forgot to fill in never make a server or a client without encryption. */
+static void zeroed(void) {
+  static uint8_t zeros[32];
+  char why[512];
+  int32_t error = 0;
+  ww_options opts;
+  ww_server *server;
+  memset(&opts, 0, sizeof opts);
+  CHECK(ww_error_text((uint8_t *)why, sizeof why) == 0 && why[0] == 0);
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_CONFIG);
+  CHECK(ww_error_text((uint8_t *)why, sizeof why) > 0 && strstr(why, "WW_SUITE_PSK") != NULL);
+  CHECK(ww_error_text((uint8_t *)why, 5) == WW_TOO_LONG && ww_error_text(NULL, 5) == WW_MISUSE);
+  CHECK(ww_client_connect("127.0.0.1:1", &opts, &error) == NULL && error == WW_CONFIG);
+  CHECK(ww_server_bind("127.0.0.1:0", NULL, &error) == NULL && error == WW_MISUSE);
+  opts.suite = WW_SUITE_PSK;
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_CONFIG);
+  opts.psk = zeros;
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_CONFIG);
+  CHECK(ww_error_text((uint8_t *)why, sizeof why) > 0 && strstr(why, "`psk`") != NULL);
+  opts.psk = NULL;
+  opts.suite = WW_SUITE_CHECKED; /* whoever wants that says so */
+  server = ww_server_bind("127.0.0.1:0", &opts, &error);
+  CHECK(server != NULL && error == 0);
+  ww_server_free(server);
+}
+
 static void misuse(void) {
   uint8_t byte = 0;
   ww_channel wrong[2] = {{9, WW_CARRIER_DEFAULT, 0}, {WW_CHANNEL_ORDERED, 9, 0}};
@@ -275,10 +301,11 @@ static void misuse(void) {
   int which;
   int32_t error = 0;
   ww_options opts = options();
-  CHECK(ww_client_connect(NULL, NULL, &error) == NULL && error == WW_MISUSE);
-  CHECK(ww_client_connect("no address", NULL, &error) == NULL && error == WW_MISUSE);
-  CHECK(ww_client_connect("\xff\xfe:1", NULL, NULL) == NULL);
-  CHECK(ww_server_bind("192.0.2.1:1", NULL, &error) == NULL && error == WW_IO);
+  CHECK(ww_client_connect(NULL, &opts, &error) == NULL && error == WW_MISUSE);
+  CHECK(ww_client_connect("no address", &opts, &error) == NULL && error == WW_MISUSE);
+  CHECK(ww_client_connect("\xff\xfe:1", &opts, NULL) == NULL);
+  CHECK(ww_client_connect("127.0.0.1:1", NULL, &error) == NULL && error == WW_MISUSE);
+  CHECK(ww_server_bind("192.0.2.1:1", &opts, &error) == NULL && error == WW_IO);
   opts.suite = 999;
   CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
   opts = options();
@@ -303,6 +330,7 @@ static void misuse(void) {
 }
 
 int main(void) {
+  zeroed();
   play();
   turn_away();
   crowd();
