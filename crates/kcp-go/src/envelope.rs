@@ -2,11 +2,12 @@
 
 use crate::config::{Config, Shards};
 use crate::datagram::{Inner, MOST, Useless};
-use crate::fec::{Code, Decoder, Encoder, code};
+use crate::fec::{Code, Decoder, Encoder};
 use crate::shield::{self, Shield};
 use crate::stats::Stats;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use whitewater::Time;
 use whitewater::kcp::{self, Opened};
 use whitewater::machine::{DatagramQueue, Output};
@@ -26,7 +27,7 @@ pub(crate) struct Envelope {
 #[derive(Debug)]
 struct Parity {
     shards: Shards,
-    code: Code,
+    code: Arc<Code>,
     peers: BTreeMap<u64, Peer>,
     /// The peer that last sent data shards from an address.
     by_address: BTreeMap<SocketAddr, u64>,
@@ -46,9 +47,9 @@ struct Peer {
 impl Envelope {
     /// `seed` must be random and different for every socket.
     pub(crate) fn new(config: &Config, seed: [u8; 16]) -> Self {
-        let parity = config.shards.and_then(|shards| {
-            let code = code(shards)?;
-            Some(Parity { shards, code, peers: BTreeMap::new(), by_address: BTreeMap::new() })
+        let parity = config.shards.map(|shards| {
+            let code = Arc::new(Code::new(shards));
+            Parity { shards, code, peers: BTreeMap::new(), by_address: BTreeMap::new() }
         });
         Self {
             config: config.clone(),
@@ -171,6 +172,6 @@ impl Parity {
 
     fn decoder(&mut self, peer: u64) -> &mut Decoder {
         let decoder = &mut self.peers.entry(peer).or_default().decoder;
-        decoder.get_or_insert_with(|| Box::new(Decoder::new(self.shards, &self.code)))
+        decoder.get_or_insert_with(|| Box::new(Decoder::new(self.shards)))
     }
 }

@@ -4,7 +4,7 @@ use super::super::config::Shards;
 use super::super::datagram::Shard;
 use super::super::stats::Stats;
 use super::group::Group;
-use super::{Code, groups};
+use super::groups;
 
 /// Keeps the shards of the newest groups. It allocates nothing before the first shard, and then at most
 /// [`GROUPS`] x (data + parity) x the longest datagram.
@@ -12,7 +12,6 @@ use super::{Code, groups};
 /// Source: kcp-go `fecDecoder`.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    code: Code,
     shards: Shards,
     /// The newest group that had a shard.
     newest: u32,
@@ -27,10 +26,8 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// `code` must match `shards`.
-    pub(crate) fn new(shards: Shards, code: &Code) -> Self {
-        let code = Code::clone(code);
-        Self { code, shards, newest: 0, groups: Vec::new(), strays: 0, doubts: 0, rebuilt: 0 }
+    pub(crate) const fn new(shards: Shards) -> Self {
+        Self { shards, newest: 0, groups: Vec::new(), strays: 0, doubts: 0, rebuilt: 0 }
     }
 
     /// Takes a shard. [`pop`](Self::pop) returns what could be rebuilt because of it.
@@ -59,7 +56,7 @@ impl Decoder {
             stats.duplicates += 1;
             return;
         }
-        group.rebuild(self.shards.data.into(), &self.code);
+        group.rebuild(self.shards.data.into());
         self.rebuilt = slot;
     }
 

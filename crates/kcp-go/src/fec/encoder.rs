@@ -3,6 +3,7 @@
 use super::super::config::Shards;
 use super::super::datagram::{DATA, HEAD, PARITY, SIZE};
 use super::{Code, groups};
+use std::sync::Arc;
 use std::time::Duration;
 use whitewater::Time;
 
@@ -12,7 +13,7 @@ use whitewater::Time;
 /// Source: kcp-go `fecEncoder`.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    code: Code,
+    code: Arc<Code>,
     shards: Shards,
     /// The number of the next shard.
     pub(super) next: u32,
@@ -29,9 +30,9 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     /// `code` must match `shards`.
-    pub(crate) fn new(shards: Shards, code: &Code) -> Self {
+    pub(crate) fn new(shards: Shards, code: &Arc<Code>) -> Self {
         Self {
-            code: Code::clone(code),
+            code: Arc::clone(code),
             shards,
             next: 0,
             data: 0,
@@ -49,15 +50,14 @@ impl Encoder {
         self.shard.clear();
         self.shard.extend_from_slice(&size);
         self.shard.extend_from_slice(datagram);
-        let longest = match self.parity.first() {
-            Some(parity) if self.data > 0 => parity.len().max(self.shard.len()),
-            _ => self.shard.len(),
-        };
-        self.shard.resize(longest, 0);
-        // Trailing zeros of a shard do not change a sum, so a sum may grow later.
-        self.parity.iter_mut().for_each(|parity| parity.resize(longest, 0));
-        let added = self.code.encode_single_sep(self.data, &self.shard, &mut self.parity);
-        debug_assert!(added.is_ok(), "{added:?}");
+        for parity in &mut self.parity {
+            if self.data == 0 {
+                parity.clear(); // of the group before
+            }
+            // Trailing zeros of a shard do not change a sum, so a sum may grow later.
+            parity.resize(parity.len().max(self.shard.len()), 0);
+        }
+        self.code.add(self.data, &self.shard, &mut self.parity);
         let [a, b, c, d, e, f] = self.head(DATA);
         self.data += 1;
         if self.data == self.shards.data.into() {

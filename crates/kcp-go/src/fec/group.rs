@@ -3,7 +3,8 @@
 use super::super::config::Shards;
 use super::super::datagram::{Shard, kcp_of};
 use super::super::stats::Stats;
-use reed_solomon_erasure::galois_8::ReedSolomon;
+use super::code::{Basis, mul_add};
+use std::mem;
 
 /// Keeps as many shards of a group as are needed to rebuild the rest, and rebuilds only once.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl Group {
     }
 
     /// Rebuilds the missing data when just enough shards are there; later shards change nothing.
-    pub(super) fn rebuild(&mut self, data: usize, code: &ReedSolomon) {
+    pub(super) fn rebuild(&mut self, data: usize) {
         self.rebuilt.clear();
         if self.come != data {
             return;
@@ -59,12 +60,20 @@ impl Group {
         if self.rebuilt.is_empty() {
             return;
         }
-        let longest = self.shards.iter().filter(|(_, is_here)| *is_here).map(|(bytes, _)| bytes.len()).max();
-        for (bytes, _) in &mut self.shards {
-            bytes.resize(longest.unwrap_or_default(), 0);
-        }
-        if code.reconstruct_data(&mut self.shards).is_err() {
-            self.rebuilt.clear(); // shards without content
+        let numbered = (0..=u8::MAX).zip(&self.shards);
+        let basis = Basis::new(numbered.filter(|(_, (_, is_here))| *is_here).map(|(at, _)| at).collect());
+        for &at in &self.rebuilt {
+            let (Ok(place), Some((bytes, _))) = (u8::try_from(at), self.shards.get_mut(at)) else { continue };
+            let mut sum = mem::take(bytes); // for its memory
+            sum.clear();
+            let here = self.shards.iter().filter(|(_, is_here)| *is_here);
+            for ((bytes, _), factor) in here.zip(basis.at(place)) {
+                sum.resize(sum.len().max(bytes.len()), 0);
+                mul_add(&mut sum, factor, bytes);
+            }
+            if let Some((bytes, _)) = self.shards.get_mut(at) {
+                *bytes = sum;
+            }
         }
     }
 
