@@ -34,9 +34,12 @@ lint-beside:
     cargo clippy --all-targets {{ beside }} -p whitewater-benches -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
 
-# Checks licences, sources and bans of dependencies.
+# Checks licences, sources and bans of dependencies; bans include versions with a known vulnerability.
 deny:
     cargo deny check bans licenses sources
+    cargo deny --workspace check bans sources
+    cargo deny --manifest-path fuzz/Cargo.toml --config deny.toml check bans sources
+    cargo deny --manifest-path benches/peers/Cargo.toml --config deny.toml check bans sources
 
 # Looks for known vulnerabilities of dependencies.
 advisories:

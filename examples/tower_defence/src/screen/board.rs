@@ -4,7 +4,7 @@ use super::controls::Controls;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::style::{Color, Modifier, Style};
 use tower_defence::client::{RunnerView, ShotView, TurretView, View};
 use tower_defence::sim::{At, Board, Cell, Colour, Colours, Kind, Role};
 
