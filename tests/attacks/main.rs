@@ -7,5 +7,7 @@ mod common;
 #[cfg(feature = "crypto")]
 mod clock;
 mod network;
+#[cfg(feature = "crypto")] // other sessions cannot move
+mod paths;
 #[cfg(feature = "crypto")] // a table of all suites
 mod table;

@@ -129,7 +129,9 @@ impl Connection {
 
     fn do_what_is_due(&mut self, now: Time) {
         self.keepalive.tick(now);
-        self.path.update(now);
+        if let Some(old) = self.path.switch(now) {
+            self.on_moved(now, old);
+        }
         if self.is_closed() {
             return;
         }

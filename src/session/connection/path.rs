@@ -14,78 +14,156 @@ pub(super) struct Path {
     moves: bool,
     /// The answer to the peer's challenge.
     pub(super) response: Option<[u8; 8]>,
-    /// Challenges are derived from this key: nobody without it can predict the next one.
-    key: [u64; 2],
-    asked: u32,
+    questions: Questions,
     /// Created when a packet first comes from another address.
     pub(super) moving: Option<Box<Moving>>,
 }
 
+/// Challenges, derived from a key: nobody without it can predict the next one.
+#[derive(Debug)]
+struct Questions {
+    key: [u64; 2],
+    count: u32,
+}
+
+/// What is known about other addresses.
+///
+/// An observer whose copies arrive before the packets themselves looks like a peer that has moved, and may even pass
+/// challenges on to the peer. But then the packets themselves still come from the peer's address, as duplicates. So if
+/// two addresses send the same packet, the one where the peer was before is asked too, and its answer counts more.
+/// Source: RFC 9000 section 9.3.3.
 #[derive(Debug, Default)]
 pub(super) struct Moving {
+    /// Where the newest packets come from.
     candidate: Option<Candidate>,
+    /// Where others or copies of them come from, while the address is contested: an observer may follow a peer that
+    /// moves.
+    rival: Option<Candidate>,
+    /// The first packet of the newest candidate.
+    first: u64,
+    /// Where the peer was before it moved, and until when no later address takes that place.
+    previous: Option<(SocketAddr, Time)>,
+    /// The present address or the previous one, while it is asked whether the peer is still there.
+    home: Option<Question>,
+    /// Until when every candidate is compared with the present address.
+    contested: Time,
+    /// When copies are looked at again, and candidates while the address is contested.
+    looks_at: Time,
     /// A copy of a datagram that has left, for the candidate.
     copy: Option<(SocketAddr, Vec<u8>)>,
     /// Times of the last switches, oldest first.
     switches: [Option<Time>; SWITCHES],
 }
 
-/// An address from which a fresh packet came, and which has not answered yet.
+/// Whether the peer is at an address. The challenge is sent nowhere else, so whoever repeats it has received it there.
 #[derive(Debug)]
-struct Candidate {
+struct Question {
     address: SocketAddr,
     challenge: [u8; 8],
-    /// Bytes received from it, and bytes sent to it, which are never more.
-    received: usize,
-    sent: usize,
     /// When it is asked next.
     ask_at: Time,
     dies_at: Time,
 }
 
+/// An address from which a fresh packet came, and which has not been moved to yet.
+#[derive(Debug)]
+struct Candidate {
+    question: Question,
+    has_answered: bool,
+    /// Bytes received from it, and bytes sent to it, which are never more.
+    received: usize,
+    sent: usize,
+}
+
+/// An authentic packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Came {
+    pub(super) from: SocketAddr,
+    pub(super) pn: u64,
+    /// None with a higher number came before.
+    pub(super) is_newest: bool,
+    pub(super) len: usize,
+}
+
 impl Path {
     pub(super) const fn new(address: SocketAddr, moves: bool, key: [u64; 2]) -> Self {
-        Self { address, moves, response: None, key, asked: 0, moving: None }
+        Self { address, moves, response: None, questions: Questions { key, count: 0 }, moving: None }
     }
 
     pub(super) fn may_be(&self, from: SocketAddr) -> bool {
         self.moves || from == self.address
     }
 
-    /// Notes an authenticated packet of `len` bytes; `is_newest`: none with a higher number came before. `rtt`
-    /// decides how long a candidate has to answer.
+    /// Notes a packet. `rtt` decides how long an address has to answer.
     #[inline]
-    pub(super) fn on_packet(&mut self, now: Time, from: SocketAddr, is_newest: bool, len: usize, rtt: &Rtt) {
-        if from != self.address {
-            self.on_candidate(now, from, is_newest, len, rtt);
-        } else if is_newest && let Some(moving) = &mut self.moving {
-            moving.candidate = None; // the peer is still where it was
+    pub(super) fn on_packet(&mut self, now: Time, came: &Came, rtt: &Rtt) {
+        if came.from != self.address {
+            self.on_candidate(now, came, rtt);
+        } else if came.is_newest
+            && let Some(moving) = &mut self.moving
+        {
+            (moving.candidate, moving.rival) = (None, None); // the peer is still where it was
         }
     }
 
-    fn on_candidate(&mut self, now: Time, from: SocketAddr, is_newest: bool, len: usize, rtt: &Rtt) {
+    fn on_candidate(&mut self, now: Time, came: &Came, rtt: &Rtt) {
         self.update(now);
-        let Moving { candidate, switches, .. } = &mut **self.moving.get_or_insert_default();
-        let may_switch = switches[0].is_none_or(|oldest| now.since(oldest) >= SWITCH_SPAN);
-        match candidate {
-            Some(candidate) if candidate.address == from => {
-                candidate.received = candidate.received.saturating_add(len);
-            }
-            None if is_newest && may_switch => {
-                let mut hasher = SipHasher24::new_with_keys(self.key[0], self.key[1]);
-                hasher.write_u64(self.asked.into());
-                self.asked = self.asked.wrapping_add(1);
-                *candidate = Some(Candidate {
-                    address: from,
-                    challenge: hasher.finish().to_le_bytes(),
-                    received: len,
-                    sent: 0,
-                    ask_at: now,
-                    dies_at: now + 3 * (2 * rtt.smoothed()).clamp(PATIENCE_MIN, PATIENCE_MAX),
-                });
-            }
-            _ => {}
+        let moving = self.moving.get_or_insert_default();
+        if came.is_newest && moving.previous.is_some_and(|(at, until)| at == came.from && now < until) {
+            return self.ask_home(now, came.from);
         }
+        if moving.pays(came) || !came.is_newest || !moving.may_switch(now) {
+            return;
+        }
+        let is_contested = now < moving.contested;
+        if moving.candidate.is_none() {
+            let question = self.questions.next(now, came.from, 3 * patience(rtt));
+            (moving.candidate, moving.first) = (Some(Candidate::new(question, came)), came.pn);
+            if is_contested {
+                self.ask_home(now, self.address);
+            }
+        } else if is_contested {
+            self.try_rival(now, came, rtt);
+        }
+    }
+
+    fn try_rival(&mut self, now: Time, came: &Came, rtt: &Rtt) {
+        let Self { questions, moving: Some(moving), .. } = self else { return };
+        moving
+            .rival
+            .get_or_insert_with(|| Candidate::new(questions.next(now, came.from, 3 * patience(rtt)), came));
+        self.ask_home(now, self.address);
+    }
+
+    /// Whether a copy of the packet `pn`, which has come before, matters if it is authentic.
+    pub(super) fn heeds_copy(&self, now: Time, from: SocketAddr, pn: u64) -> bool {
+        let Some(moving) = self.moving.as_deref().filter(|_| self.moves) else { return false };
+        let of_two = if from == self.address {
+            moving.candidate.is_some() && moving.home.is_none()
+        } else if moving.was_at(from) {
+            moving.home.is_none()
+        } else {
+            moving.may_switch(now) && now < moving.contested
+        };
+        of_two && pn >= moving.first && moving.looks_at <= now
+    }
+
+    /// Notes an authentic copy that [matters](Self::heeds_copy): two addresses have sent the same packet.
+    pub(super) fn on_copy(&mut self, now: Time, came: &Came, rtt: &Rtt) {
+        let Some(moving) = &mut self.moving else { return };
+        moving.looks_at = now + ASK_AGAIN;
+        if came.from == self.address || moving.was_at(came.from) {
+            return self.ask_home(now, came.from);
+        }
+        if !moving.pays(came) {
+            moving.rival.take_if(|rival| !rival.has_answered); // an observer has many addresses, and is the first
+            self.try_rival(now, came, rtt);
+        }
+    }
+
+    fn ask_home(&mut self, now: Time, address: SocketAddr) {
+        let Self { questions, moving: Some(moving), .. } = self else { return };
+        moving.home.get_or_insert_with(|| questions.next(now, address, PATIENCE_MAX));
     }
 
     /// The peer asks whether this end is really at its address.
@@ -95,32 +173,49 @@ impl Path {
         }
     }
 
-    /// Takes the answer of a candidate. Returns the old address if the peer has moved.
-    pub(super) fn on_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        response: [u8; 8],
-    ) -> Option<SocketAddr> {
+    /// Takes an answer. Returns the old address if the peer has moved.
+    pub(super) fn on_response(&mut self, now: Time, response: [u8; 8]) -> Option<SocketAddr> {
         self.update(now);
-        let Moving { candidate, switches, .. } = self.moving.as_deref_mut()?;
-        candidate.take_if(|candidate| candidate.address == from && candidate.challenge == response)?;
-        switches.rotate_left(1);
-        switches[SWITCHES - 1] = Some(now);
-        Some(std::mem::replace(&mut self.address, from))
+        let moving = self.moving.as_deref_mut()?;
+        if let Some(home) = moving.home.take_if(|home| home.challenge == response) {
+            (moving.candidate, moving.rival) = (None, None);
+            (moving.contested, moving.looks_at) = (now + CONTESTED, now + ASK_AGAIN);
+            let old = std::mem::replace(&mut self.address, home.address);
+            moving.previous.take_if(|_| old != home.address);
+            return (old != home.address).then_some(old);
+        }
+        for candidate in moving.candidates() {
+            candidate.has_answered |= candidate.question.challenge == response;
+        }
+        self.switch(now)
     }
 
-    /// The challenge that is due, if `len` bytes may be sent to the candidate.
+    /// Moves to a candidate that has answered, unless the peer may still be where it was. Returns the old address if
+    /// the peer has moved.
+    pub(super) fn switch(&mut self, now: Time) -> Option<SocketAddr> {
+        self.update(now);
+        let moving = self.moving.as_deref_mut().filter(|moving| moving.home.is_none())?;
+        // Copies of an observer who was faster before come before the packets themselves.
+        let to = moving.candidates().rfind(|candidate| candidate.has_answered)?.question.address;
+        (moving.candidate, moving.rival) = (None, None);
+        moving.switches.rotate_left(1);
+        moving.switches[SWITCHES - 1] = Some(now);
+        if moving.previous.is_none_or(|(_, until)| until <= now) {
+            moving.previous = Some((self.address, now + CONTESTED));
+        }
+        Some(std::mem::replace(&mut self.address, to))
+    }
+
+    /// The challenge that is due, and where it goes, if `len` bytes may be sent there.
     pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
         self.update(now);
-        let candidate = self.moving.as_mut()?.candidate.as_mut()?;
-        let sent = candidate.sent.saturating_add(len);
-        if candidate.ask_at > now || sent > candidate.received {
-            return None;
+        let moving = self.moving.as_deref_mut()?;
+        if let Some(home) = moving.home.as_mut().filter(|home| home.ask_at <= now) {
+            return Some(home.ask(now)); // the peer was there
         }
-        candidate.sent = sent;
-        candidate.ask_at = now + ASK_AGAIN;
-        Some((candidate.address, candidate.challenge))
+        let candidate = moving.candidates().find(|candidate| candidate.asks_at(len) <= now)?;
+        candidate.sent = candidate.sent.saturating_add(len);
+        Some(candidate.question.ask(now))
     }
 
     /// Copies a datagram that has left for the candidate, if it has paid for that and for one more challenge of
@@ -133,7 +228,7 @@ impl Path {
         let sent = candidate.sent.saturating_add(datagram.len());
         if sent.saturating_add(question) <= candidate.received {
             candidate.sent = sent;
-            *copy = Some((candidate.address, datagram.into()));
+            *copy = Some((candidate.question.address, datagram.into()));
         }
     }
 
@@ -146,19 +241,82 @@ impl Path {
         self.moving.as_mut()?.copy.take()
     }
 
-    /// When [`poll`](Self::poll) has something next, if the candidate has paid for it, or when the candidate dies.
+    /// When [`poll`](Self::poll) has something next, if it is paid for, or when a question dies.
     pub(super) fn check(&self, len: usize) -> Time {
-        let candidate = self.moving.as_ref().and_then(|moving| moving.candidate.as_ref());
-        let Some(candidate) = candidate else { return Time::NEVER };
-        let can_pay = candidate.sent.saturating_add(len) <= candidate.received;
-        if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at }
+        let Some(moving) = &self.moving else { return Time::NEVER };
+        let home = moving.home.as_ref().map_or(Time::NEVER, |home| home.ask_at.min(home.dies_at));
+        let candidates = moving.candidate.iter().chain(&moving.rival);
+        let due = candidates.map(|candidate| candidate.asks_at(len).min(candidate.dies_at()));
+        due.fold(home, Time::min)
     }
 
-    pub(super) fn update(&mut self, now: Time) {
+    fn update(&mut self, now: Time) {
         if let Some(moving) = &mut self.moving {
-            moving.candidate.take_if(|candidate| candidate.dies_at <= now);
+            moving.home.take_if(|home| home.dies_at <= now);
+            moving.candidate.take_if(|candidate| candidate.dies_at() <= now);
+            moving.rival.take_if(|candidate| candidate.dies_at() <= now);
         }
     }
+}
+
+impl Moving {
+    fn candidates(&mut self) -> impl DoubleEndedIterator<Item = &mut Candidate> {
+        self.candidate.iter_mut().chain(&mut self.rival)
+    }
+
+    /// Whether a packet pays for what is sent to a candidate.
+    fn pays(&mut self, came: &Came) -> bool {
+        let candidate = self.candidates().find(|candidate| candidate.question.address == came.from);
+        candidate.map(|candidate| candidate.received = candidate.received.saturating_add(came.len)).is_some()
+    }
+
+    fn was_at(&self, address: SocketAddr) -> bool {
+        self.previous.is_some_and(|(previous, _)| previous == address)
+    }
+
+    /// Whether an address may become a candidate now.
+    fn may_switch(&self, now: Time) -> bool {
+        let is_frequent = self.switches[0].is_some_and(|oldest| now.since(oldest) < SWITCH_SPAN);
+        !is_frequent && (now >= self.contested || now >= self.looks_at)
+    }
+}
+
+impl Candidate {
+    const fn new(question: Question, came: &Came) -> Self {
+        Self { question, has_answered: false, received: came.len, sent: 0 }
+    }
+
+    /// When it is given up; never: it has answered, and waits for what the peer says at home.
+    const fn dies_at(&self) -> Time {
+        if self.has_answered { Time::NEVER } else { self.question.dies_at }
+    }
+
+    /// When it is asked next, if that takes `len` bytes.
+    fn asks_at(&self, len: usize) -> Time {
+        let can_pay = self.sent.saturating_add(len) <= self.received;
+        if can_pay && !self.has_answered { self.question.ask_at } else { Time::NEVER }
+    }
+}
+
+impl Questions {
+    fn next(&mut self, now: Time, address: SocketAddr, patience: Duration) -> Question {
+        let mut hasher = SipHasher24::new_with_keys(self.key[0], self.key[1]);
+        hasher.write_u64(self.count.into());
+        self.count = self.count.wrapping_add(1);
+        Question { address, challenge: hasher.finish().to_le_bytes(), ask_at: now, dies_at: now + patience }
+    }
+}
+
+impl Question {
+    fn ask(&mut self, now: Time) -> (SocketAddr, [u8; 8]) {
+        self.ask_at = now + ASK_AGAIN;
+        (self.address, self.challenge)
+    }
+}
+
+/// A third of the time that a candidate has to answer.
+fn patience(rtt: &Rtt) -> Duration {
+    (2 * rtt.smoothed()).clamp(PATIENCE_MIN, PATIENCE_MAX)
 }
 
 /// Most switches in [`SWITCH_SPAN`].
@@ -166,10 +324,14 @@ const SWITCHES: usize = 4;
 const SWITCH_SPAN: Duration = Duration::from_secs(10);
 /// A candidate has three times this to answer, or three times twice the round trip if that is longer.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);
-/// The most that counts of that: a frozen end measures far too long a round trip, and the peer may have moved on.
+/// The most that counts of that: a frozen end measures far too long a round trip, and the peer may have moved on. So
+/// long is asked where the peer was before.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
-/// A candidate is asked again after this time, if it has paid for it.
+/// An address is asked again after this time, a candidate if it has paid for it.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// How long candidates are compared with the present address after two addresses have sent the same packet, and the
+/// peer was where it had been before.
+const CONTESTED: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
@@ -181,8 +343,9 @@ mod tests {
 
     /// Takes a packet. Returns the port of the candidate after it.
     fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Option<u16> {
-        path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, &Rtt::default());
-        path.moving.as_ref()?.candidate.as_ref().map(|candidate| candidate.address.port())
+        let came = Came { from: address(port), pn: ms, is_newest, len: 34 };
+        path.on_packet(Time::from_millis(ms), &came, &Rtt::default());
+        path.moving.as_ref()?.candidate.as_ref().map(|candidate| candidate.question.address.port())
     }
 
     /// The challenge that a candidate gets now.
@@ -202,11 +365,62 @@ mod tests {
         assert_eq!(path.poll(Time::from_millis(500), 34), None);
         packet(&mut path, 500, 2, true);
         assert_eq!(asked(&mut path, 500, 2), Some(challenge));
-        assert_eq!(path.on_response(now, address(3), challenge), None);
-        assert_eq!(path.on_response(now, address(2), [8; 8]), None);
+        assert_eq!(path.on_response(now, [8; 8]), None);
         assert_eq!(path.address, address(1));
-        assert_eq!(path.on_response(now, address(2), challenge), Some(address(1)));
+        assert_eq!(path.on_response(now, challenge), Some(address(1)));
         assert_eq!((path.address, path.check(34)), (address(2), Time::NEVER));
+    }
+
+    /// Takes a copy of the packet that came at `pn` ms.
+    fn duplicate(path: &mut Path, ms: u64, port: u16, pn: u64) -> bool {
+        let came = Came { from: address(port), pn, is_newest: false, len: 34 };
+        let heeds = path.heeds_copy(Time::from_millis(ms), came.from, pn);
+        if heeds {
+            path.on_copy(Time::from_millis(ms), &came, &Rtt::default());
+        }
+        heeds
+    }
+
+    #[test]
+    fn while_the_old_address_is_asked_the_peer_stays_and_its_answer_counts_more() {
+        for old_answers in [true, false] {
+            let mut path = Path::new(address(1), true, [1, 2]);
+            assert!(!duplicate(&mut path, 5, 1, 0), "of no candidate's packet");
+            packet(&mut path, 10, 2, true);
+            let challenge = asked(&mut path, 10, 2).unwrap();
+            assert!(!duplicate(&mut path, 20, 1, 9) && duplicate(&mut path, 20, 1, 10));
+            assert!(!duplicate(&mut path, 21, 1, 10), "it is asked already");
+            let of_home = asked(&mut path, 20, 1).unwrap();
+            assert_ne!(challenge, of_home);
+            assert_eq!(
+                (path.on_response(Time::from_millis(30), challenge), path.address),
+                (None, address(1))
+            );
+            if old_answers {
+                assert_eq!(path.on_response(Time::from_millis(40), of_home), None);
+                assert_eq!(packet(&mut path, 50, 2, true), None, "so soon again");
+                assert_eq!(packet(&mut path, 140, 2, true), Some(2));
+                assert!(asked(&mut path, 140, 1).is_some() && asked(&mut path, 140, 2).is_some());
+            } else {
+                assert_eq!(path.check(34), Time::from_millis(120));
+                assert!(asked(&mut path, 120, 1).is_some() && asked(&mut path, 220, 1).is_some());
+                assert_eq!(path.switch(Time::from_millis(750)), None);
+                assert_eq!(path.switch(Time::from_millis(1020)), Some(address(1)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_peer_is_taken_back_to_where_it_was_if_copies_come_from_there_and_it_answers() {
+        let mut path = Path::new(address(1), true, [1, 2]);
+        packet(&mut path, 10, 2, true);
+        let challenge = asked(&mut path, 10, 2).unwrap();
+        assert_eq!(path.on_response(Time::from_millis(20), challenge), Some(address(1)));
+        assert!(!duplicate(&mut path, 30, 3, 15), "from a third address");
+        assert!(duplicate(&mut path, 30, 1, 15));
+        let challenge = asked(&mut path, 30, 1).unwrap();
+        assert_eq!(path.on_response(Time::from_millis(40), challenge), Some(address(2)));
+        assert_eq!(path.address, address(1));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::acks::{DELAY_UNIT, low};
 use super::life::Life;
 use super::loss::Told;
+use super::path::Came;
 use super::{Connection, Pending};
 use crate::channel::ReadError;
 use crate::machine::Arrival;
@@ -63,7 +64,12 @@ impl Connection {
         let len = datagram.len();
         let opened = match self.seal.open_data(now, header, datagram) {
             Ok(opened) => opened,
-            Err(error) => return self.refuse(now, error),
+            Err(error) => {
+                if error == OpenError::Replayed(Replayed::Duplicate) {
+                    self.on_duplicate(now, from, header, datagram);
+                }
+                return self.refuse(now, error);
+            }
         };
         self.stats.received += 1;
         self.stats.bytes_received += len as u64;
@@ -79,7 +85,8 @@ impl Connection {
         {
             in_use.held = now;
         }
-        self.path.on_packet(now, from, opened.newest, len, &self.measured.rtt);
+        let came = Came { from, pn: opened.pn, is_newest: opened.newest, len };
+        self.path.on_packet(now, &came, &self.measured.rtt);
         match Frames::parse(opened.body) {
             Ok(frames) => {
                 let ack_due = now.after(self.ack_delay());
@@ -93,6 +100,15 @@ impl Connection {
             Err(_) => self.fail(now, CloseReason::Protocol),
         }
         true
+    }
+
+    /// Takes a packet that had come before, perhaps from another address.
+    fn on_duplicate(&mut self, now: Time, from: SocketAddr, header: Data, datagram: &mut [u8]) {
+        let pn = self.seal.expand(header);
+        if self.path.heeds_copy(now, from, pn) && self.seal.is_authentic(now, header, datagram) {
+            let came = Came { from, pn, is_newest: false, len: datagram.len() };
+            self.path.on_copy(now, &came, &self.measured.rtt);
+        }
     }
 
     fn refuse(&mut self, now: Time, error: OpenError) -> bool {
@@ -116,7 +132,7 @@ impl Connection {
             for frame in frames {
                 match frame {
                     Frame::Close(..) => self.end(reason, undelivered),
-                    Frame::PathResponse(response) => self.on_response(now, from, response),
+                    Frame::PathResponse(response) => self.on_response(now, response),
                     _ => {}
                 }
             }
@@ -218,7 +234,7 @@ impl Connection {
                 }
             }
             Frame::PathChallenge(challenge) => self.path.on_challenge(from, challenge),
-            Frame::PathResponse(response) => self.on_response(now, from, response),
+            Frame::PathResponse(response) => self.on_response(now, response),
             Frame::Close(code, text) => self.on_close(code, text),
             Frame::Redirect(token) => {
                 handled.elicits = true;
@@ -236,13 +252,21 @@ impl Connection {
         loss.on_told(now, told, packets);
     }
 
-    /// Takes the answer of an address. If it is right, the peer is there now.
-    fn on_response(&mut self, now: Time, from: SocketAddr, response: [u8; 8]) {
-        let Some(old) = self.path.on_response(now, from, response) else { return };
+    /// Takes the answer of an address. If it is right, the peer may be there now.
+    fn on_response(&mut self, now: Time, response: [u8; 8]) {
+        if let Some(old) = self.path.on_response(now, response) {
+            self.on_moved(now, old);
+        }
+    }
+
+    /// The peer has moved from this address.
+    #[cold]
+    pub(super) fn on_moved(&mut self, now: Time, old: SocketAddr) {
+        let from = self.path.address;
         self.stats.rare_mut().moves += 1;
         let Pending { moved, .. } = &mut self.events;
         let first = moved.as_ref().map_or(old, |moved| moved.0);
-        *moved = Some(Box::new((first, from)));
+        *moved = (first != from).then(|| Box::new((first, from)));
         if old.ip().to_canonical() != from.ip().to_canonical() {
             self.lanes.blocks().for_each(|(_, kcp)| kcp.path_changed(now));
             if let Some(sent) = &mut self.sent {

@@ -166,6 +166,18 @@ impl Seal {
         Ok(Opened { pn, newest: ahead, body })
     }
 
+    /// The full number of a packet.
+    pub(in crate::session) fn expand(&self, Data { pn, .. }: Data) -> u64 {
+        expand(self.window.newest(), pn)
+    }
+
+    /// Whether a packet whose number was received before is authentic. Decrypts it in place.
+    pub(in crate::session) fn is_authentic(&mut self, now: Time, header: Data, datagram: &mut [u8]) -> bool {
+        let opened = self.protection.open(now, (header.phase, self.expand(header), false), datagram);
+        self.forged += u64::from(opened == Err(OpenError::Forged));
+        opened.is_ok()
+    }
+
     /// Marks the packet `pn` as received unless it already was. It was rebuilt from authentic packets.
     pub(in crate::session) fn mark_rebuilt(&mut self, pn: u64) -> Result<(), Replayed> {
         self.window.mark(pn)

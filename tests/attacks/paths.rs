@@ -1,0 +1,203 @@
+//! An observer cannot take the path of a session: they see every packet, and their copies arrive first from an address of their own.
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use crate::common;
+
+use common::ms;
+use common::sessions::{SUITE, World, client_address, server_address};
+use rand::Rng;
+use std::net::SocketAddr;
+use std::time::Duration;
+use whitewater::{Event, SessionConfig, Time};
+use whitewater_sim::{LinkConfig, Loss, SimRng};
+
+const RTT: Duration = Duration::from_millis(120);
+/// How long something of the observer's takes to either end.
+const SHORT: Duration = Duration::from_millis(8);
+/// A game sends a datagram each way at this interval, ms.
+const TICK: u64 = 16;
+
+/// What the observer passes on to the client of what the server sends to the observer's address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Relay {
+    Nothing,
+    /// All until the session has moved to them, then nothing.
+    UntilMoved,
+    /// What is as short as a challenge.
+    Short,
+}
+
+/// Sees each packet of the client, and sends a copy of it that arrives first.
+#[derive(Clone, Copy, Debug)]
+struct Observer {
+    relay: Relay,
+    /// Copies one of so many packets.
+    one_of: u64,
+    /// Gives the client a faster copy of what the server sends, too.
+    both_ways: bool,
+    /// Each copy comes from another port.
+    is_many: bool,
+    /// Also sees the packets of a client that has moved.
+    follows: bool,
+}
+
+/// A session under observation.
+struct Game {
+    world: World,
+    observer: Observer,
+    home: SocketAddr,
+    under_way: Vec<(Time, Option<SocketAddr>, Vec<u8>)>,
+    rng: SimRng,
+    ticks: u64,
+    /// Datagrams that have arrived at the client.
+    came: u64,
+    /// The longest time in which the client received none, and when it received the last.
+    gap: Duration,
+    last: Time,
+}
+
+impl Game {
+    fn new(seed: u64, (rtt, loss): (Duration, f64), observer: Observer) -> Self {
+        let path = LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(rtt) };
+        let mut world = World::pair(seed, &path, &SessionConfig::default(), SUITE);
+        world.connect();
+        world.run(2_000);
+        world.taps = true;
+        let (home, last) = (world.address(0), world.now);
+        let rng = SimRng::new(seed, 77);
+        Self {
+            world,
+            observer,
+            home,
+            under_way: Vec::new(),
+            rng,
+            ticks: 0,
+            came: 0,
+            gap: Duration::ZERO,
+            last,
+        }
+    }
+
+    /// Where the observer's next copy comes from.
+    fn theirs(&self) -> SocketAddr {
+        let port = if self.observer.is_many { 1 + self.ticks % 60_000 } else { 666 };
+        client_address(99, u16::try_from(port).unwrap())
+    }
+
+    fn observe(&mut self) {
+        let (now, theirs) = (self.world.now, self.theirs());
+        let has_moved = self.world.session().peer_addr().ip() == theirs.ip();
+        for (.., from, to, bytes) in self.world.tap.drain(..) {
+            let is_seen = from != server_address() && (self.observer.follows || from == self.home);
+            if is_seen && self.rng.next_u64().is_multiple_of(self.observer.one_of) {
+                self.under_way.push((now + SHORT, Some(theirs), bytes));
+            } else if from == server_address() && to.ip() != theirs.ip() && self.observer.both_ways {
+                self.under_way.push((now + SHORT, None, bytes));
+            }
+        }
+        for (to, bytes) in std::mem::take(&mut self.world.strangers) {
+            let passes = match self.observer.relay {
+                Relay::Nothing => false,
+                Relay::UntilMoved => !has_moved,
+                Relay::Short => bytes.len() <= 60,
+            };
+            if to.ip() == theirs.ip() && passes {
+                self.under_way.push((now + SHORT, None, bytes));
+            }
+        }
+        let (due, later) = std::mem::take(&mut self.under_way).into_iter().partition(|(at, ..)| *at <= now);
+        self.under_way = later;
+        let due: Vec<_> = due;
+        for (_, from, bytes) in due {
+            match from {
+                Some(from) => self.world.inject(from, &bytes),
+                None => self.world.inject_client(0, &bytes),
+            }
+        }
+    }
+
+    fn run(&mut self, ms: u64) {
+        let mut buf = [0; 200];
+        for _ in 0..ms {
+            if self.world.now.as_millis().is_multiple_of(TICK) {
+                self.ticks += 1;
+                self.world.client().send_datagram(&[1; 60]).unwrap();
+                self.world.session().send_datagram(&[2; 150]).unwrap();
+                self.world.drain();
+            }
+            self.world.run(1);
+            self.observe();
+            while self.world.session().recv_datagram_into(&mut buf).is_ok() {}
+            while self.world.client().recv_datagram_into(&mut buf).is_ok() {
+                self.came += 1;
+                self.gap = self.gap.max(self.world.now.since(self.last));
+                self.last = self.world.now;
+            }
+        }
+        self.gap = self.gap.max(self.world.now.since(self.last));
+    }
+
+    fn moves(&self) -> usize {
+        self.world.events.iter().filter(|(.., event)| matches!(event, Event::Moved { .. })).count()
+    }
+
+    /// The share of datagrams that the client received since the last call.
+    fn share(&mut self) -> f64 {
+        let (came, ticks) = (std::mem::take(&mut self.came), std::mem::take(&mut self.ticks));
+        #[expect(clippy::cast_precision_loss, reason = "they are few")]
+        let share = came as f64 / ticks as f64;
+        share
+    }
+
+    fn is_up(&self) -> bool {
+        self.world.clients.iter().all(|client| client.closed().is_none()) && self.world.closed().is_none()
+    }
+}
+
+fn observers() -> impl Iterator<Item = (u64, Observer)> {
+    let relays = [Relay::Nothing, Relay::UntilMoved, Relay::Short].into_iter();
+    let ways = relays.flat_map(|relay| [false, true].map(|both_ways| (relay, both_ways)));
+    let copies = [(1, false), (3, false), (10, false), (1, true), (3, true)];
+    let all = ways.flat_map(move |(relay, both_ways)| {
+        copies.map(|(one_of, is_many)| Observer { relay, one_of, both_ways, is_many, follows: true })
+    });
+    (1..).zip(all)
+}
+
+#[test]
+fn a_faster_observer_does_not_keep_the_path() {
+    for (seed, observer) in observers() {
+        let mut game = Game::new(seed, (RTT, 0.0), observer);
+        game.run(60_000);
+        assert!(game.is_up(), "{observer:?}");
+        let (share, gap, moves) = (game.share(), game.gap, game.moves());
+        assert!(share > 0.99 && gap <= ms(250), "{observer:?}: {share} of the datagrams, {gap:?} without");
+        assert!(moves <= 6 && game.world.session().peer_addr() == game.home, "{observer:?}: {moves} moves");
+    }
+}
+
+#[test]
+fn nor_if_a_fifth_of_all_packets_gets_lost_and_a_round_trip_takes_300_ms() {
+    for (seed, observer) in observers() {
+        let mut game = Game::new(seed, (ms(300), 0.2), observer);
+        game.run(60_000);
+        let (share, gap) = (game.share(), game.gap);
+        assert!(game.is_up() && share > 0.7 && gap <= ms(2_000), "{observer:?}: {share}, {gap:?} without");
+    }
+}
+
+/// An observer who drops everything once they have the path cannot keep a peer that moves from getting it back.
+#[test]
+fn a_client_that_moves_while_it_is_observed_is_served_again_within_three_seconds() {
+    for (seed, observer) in observers().filter(|(_, observer)| observer.relay != Relay::Short) {
+        for follows in [false, true] {
+            let mut game = Game::new(seed, (RTT, 0.0), Observer { follows, ..observer });
+            game.run(5_000);
+            game.world.rebind(0, client_address(50, 5));
+            game.gap = Duration::ZERO;
+            game.run(30_000);
+            let gap = game.gap;
+            assert!(game.is_up() && gap <= ms(3_000), "{observer:?}: {gap:?} without");
+        }
+    }
+}
