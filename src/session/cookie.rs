@@ -91,16 +91,17 @@ impl ResetKey {
         Self(Zeroizing::new(random))
     }
 
-    /// The token for the session that the server calls `sid`, for a client at `ip`. An attacker who provokes
-    /// a reset of somebody else's session gets a token for their own address. Source: RFC 9000 section 21.11,
-    /// which describes the attack.
+    /// The token for the session that the server calls `sid`, for a client at `address`. An attacker who
+    /// provokes a reset of somebody else's session gets a token for their own address, and another one for
+    /// each port: many clients may share an IP. Source: RFC 9000 section 21.11, which describes the attack.
     #[must_use]
-    pub fn token(&self, sid: u32, ip: IpAddr) -> [u8; 16] {
-        let ip = match ip.to_canonical() {
+    pub fn token(&self, sid: u32, address: SocketAddr) -> [u8; 16] {
+        let ip = match address.ip().to_canonical() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        let input: [u8; 20] = concat(&[&sid.to_le_bytes(), &ip.octets()]);
+        let port = address.port().to_le_bytes();
+        let input: [u8; 22] = concat(&[&sid.to_le_bytes(), &ip.octets(), &port]);
         SipHasher24::new_with_key(&self.0).hash(&input).as_bytes()
     }
 }
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_reset_token_is_the_same_for_a_mapped_address_and_zeros_reset_nothing() {
-        let [here, mapped] = ["10.0.0.1", "::ffff:10.0.0.1"].map(|ip| ip.parse().unwrap());
+        let [here, mapped] = ["10.0.0.1:5", "[::ffff:10.0.0.1]:5"].map(|address| address.parse().unwrap());
         let key = ResetKey::new([7; 16]);
         assert!(is_reset(&key.token(5, here), &key.token(5, mapped)) && !is_reset(&[0; 16], &[0; 16]));
     }

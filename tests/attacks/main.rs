@@ -9,5 +9,6 @@ mod clock;
 mod network;
 #[cfg(feature = "crypto")] // other sessions cannot move
 mod paths;
+mod resets;
 #[cfg(feature = "crypto")] // a table of all suites
 mod table;

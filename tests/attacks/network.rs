@@ -442,31 +442,6 @@ fn clients_that_never_follow_up_do_not_block_a_small_server() {
     assert!(up.is_some_and(|at| at <= Time::from_millis(9_000)), "asked at 6 s, up at {up:?}");
 }
 
-#[test]
-fn a_reset_provoked_by_somebody_else_ends_nothing() {
-    let config = ServerConfig { reset_key: Some([5; 16]), ..server_config(&SessionConfig::default(), SUITE) };
-    let mut world = World::new(1, &config);
-    let (path, thief) = (LinkConfig::with_rtt(ms(20)), client_address(66, 6));
-    world.add(&path, &path, &SessionConfig::default(), client_config(SUITE));
-    world.connect();
-    let next = u32::from_str_radix(&world.sessions[0].to_string(), 16).unwrap() ^ 0x1000;
-    let mut data = vec![kind::DATA];
-    data.extend_from_slice(&next.to_le_bytes());
-    data.resize(40, 0);
-    world.strangers.clear();
-    world.inject(thief, &data);
-    let (_, reset) = world.strangers.pop().expect("a RESET for the next session");
-    let victim = world.add(&path, &path, &SessionConfig::default(), client_config(SUITE));
-    world.run(1000);
-    assert_eq!(world.sessions[1].to_string(), format!("{next:08x}"));
-    let now = world.now;
-    for from in [thief, server_address()] {
-        world.clients[victim].session.give(now, from, &reset);
-    }
-    world.run(1000);
-    assert!(world.clients[victim].session.connection().is_some_and(|connection| connection.is_connected()));
-}
-
 /// From a peer with the keys that breaks the rules.
 #[test]
 fn an_answer_to_no_ping_or_an_old_one_is_no_round_trip() {

@@ -83,13 +83,14 @@ pub(crate) fn cookies() -> File {
             .wide("cid", CID);
         lines.push(line.hex("cookie", &cookie));
     }
-    for (name, ip) in [("reset token, IPv4", "192.0.2.1"), ("reset token, IPv6", "2001:db8::1")] {
-        let token = ResetKey::new(count(0x10)).token(0x0e0f_1011, ip.parse().unwrap());
+    let clients = [("reset token, IPv4", "192.0.2.1:4000"), ("reset token, IPv6", "[2001:db8::1]:4000")];
+    for (name, address) in clients {
+        let token = ResetKey::new(count(0x10)).token(0x0e0f_1011, address.parse().unwrap());
         let line = Line::named(name)
             .text("is", "reset")
             .hex("key", &count::<16>(0x10))
             .number("sid", 0x0e0f_1011_u32);
-        lines.push(line.text("ip", ip).hex("token", &token));
+        lines.push(line.text("address", address).hex("token", &token));
     }
     File {
         name: "cookies",
@@ -102,7 +103,8 @@ pub(crate) fn take_cookie(line: &Value) {
     let key: [u8; 16] = bytes(line, "key").try_into().unwrap();
     let number = |name: &str| u32::try_from(line[name].as_u64().unwrap()).unwrap();
     if line["is"] == "reset" {
-        let token = ResetKey::new(key).token(number("sid"), line["ip"].as_str().unwrap().parse().unwrap());
+        let token =
+            ResetKey::new(key).token(number("sid"), line["address"].as_str().unwrap().parse().unwrap());
         assert_eq!(token.to_vec(), bytes(line, "token"), "{line}");
         return;
     }

@@ -122,12 +122,12 @@ def number(line: dict) -> None:
 
 
 def cookie(line: dict) -> None:
-    if line["is"] == "reset":
-        ip = ipaddress.ip_address(line["ip"])
-        packed = ip.packed if ip.version == 6 else bytes(10) + b"\xff\xff" + ip.packed
-        return equal(siphash128(data(line, "key"), le(line["sid"], 4) + packed), data(line, "token"))
     host, port = line["address"].rsplit(":", 1)
     ip = ipaddress.ip_address(host.strip("[]"))
+    if line["is"] == "reset":
+        packed = ip.packed if ip.version == 6 else bytes(10) + b"\xff\xff" + ip.packed
+        text = le(line["sid"], 4) + packed + le(int(port), 2)
+        return equal(siphash128(data(line, "key"), text), data(line, "token"))
     text = le(ip.version, 1) + ip.packed.ljust(16, b"\0") + le(int(port), 2) + le(datagrams.VERSION, 1) + le(line["suite"], 2)
     text += le(wide(line["protocol_id"]), 8) + le(wide(line["cid"]), 8) + le(line["epoch"], 4)
     key = siphash128(data(line, "key"), le(line["epoch"], 4))

@@ -42,6 +42,11 @@ pub(super) trait Provider: Sync {
         None
     }
 
+    /// Derives a key from that of connect tokens, for the use that `label` names.
+    fn derive(&self, _: &[u8; 32], _label: &[u8]) -> Option<[u8; 16]> {
+        None
+    }
+
     fn open_token(&self, _: &[u8; 32], _: &[u8; 24], _associated: &[u8], _: &mut [u8], _: &[u8; 16]) -> bool {
         false
     }

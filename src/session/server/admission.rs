@@ -9,7 +9,7 @@ use super::{Server, ServerConfig, Suite};
 
 use crate::rate::host;
 use crate::session::config::DATAGRAM_MIN;
-use crate::session::cookie::{Claim, epoch_of};
+use crate::session::cookie::{Claim, ResetKey, epoch_of};
 use crate::session::event::code;
 use crate::session::exchange::{Attempt, HandshakeError, Responder};
 use crate::session::random;
@@ -286,6 +286,10 @@ impl Tokens {
         if self.clients.get(&pass.client_id).is_some_and(|(_, known)| *known == session) {
             self.clients.remove(&pass.client_id);
         }
+    }
+
+    pub(super) fn reset_key(&self) -> Option<ResetKey> {
+        self.verifier.reset_key()
     }
 
     fn unix(&self, now: Time) -> Result<u64, TokenError> {

@@ -2,8 +2,8 @@
 //!
 //! `admission` leads from a first datagram to a client that may join, with a token if one is required. `opening` asks
 //! the application, and makes the session or rejects the client. `replies` answers strangers, and limits how often.
-//! `seat` holds a client from its request to the end of its session: `table` finds seats by id, `memory` counts what
-//! they hold. `deliver` handles sessions that are up, and decides which datagram is sent next.
+//! `seat` holds a client from its request to the end of its session: `table` finds seats by id, which `shuffle` takes
+//! the order from, `memory` counts what they hold. `deliver` handles sessions that are up, and decides which datagram is sent next.
 
 mod admission;
 mod clients;
@@ -13,6 +13,7 @@ mod memory;
 mod opening;
 mod replies;
 mod seat;
+mod shuffle;
 mod stats;
 mod table;
 
@@ -23,13 +24,13 @@ pub use stats::{RejectedRequests, ServerStats};
 pub use table::{SHARDS_MAX, SessionId, shard_of};
 
 use super::connection::{Connection, check_text};
-use super::cookie::{CookieKey, ResetKey};
+use super::cookie::CookieKey;
 use super::error::{CloseTextError, RedirectError};
 use super::event::Event;
 use super::seats::TIMERS_EACH;
 use super::shape::Shape;
 use super::wire::{Packet, PacketError};
-use super::{Random, SessionConfig, Suite, random};
+use super::{Random, SessionConfig, Suite, hash_key, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::time::Time;
@@ -52,7 +53,6 @@ pub struct Server {
     shape: Shape,
     random: Random,
     cookies: CookieKey,
-    resets: Option<ResetKey>,
     hash_key: [u8; 16],
     seats: Seats,
     /// Events for the application about clients that ask to join.
@@ -85,9 +85,8 @@ impl Server {
             session: Arc::new(config.session.clone()),
             shape: Shape::of(&config.session),
             cookies: CookieKey::new(random(rng)),
-            resets: config.reset_key.map(ResetKey::new),
             hash_key: random(rng),
-            seats: Seats::new(config, u32::from_le_bytes(random(rng))),
+            seats: Seats::new(config, hash_key(rng)),
             notices: VecDeque::new(),
             ended: None,
             replies: VecDeque::with_capacity(REPLIES_MAX),

@@ -194,7 +194,7 @@ impl Server {
         session: Result<u32, u16>,
         user: &[u8],
     ) -> Option<(Answer, Keys)> {
-        let token = |id| Some(self.resets.as_ref()?.token(id, address.ip()));
+        let token = |id| Some(self.reset_key()?.token(id, address));
         let msg2 = Msg2 {
             server_sid: session.unwrap_or(0),
             said: self.config.session.said(user),

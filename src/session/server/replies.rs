@@ -3,6 +3,7 @@
 use super::stats::Refusal;
 use super::{Server, ServerConfig};
 use crate::rate::{AddressRate, Rate};
+use crate::session::cookie::ResetKey;
 use crate::session::seats::Name;
 use crate::session::wire::{CHALLENGE_LEN, Deny, DenyReason, RESET_LEN, Reset, VERSION};
 use crate::session::{concat, hash_key};
@@ -54,11 +55,20 @@ impl Server {
 
     /// Tells the sender of `len` bytes to an unknown session so, in fewer bytes.
     pub(super) fn reset(&mut self, now: Time, to: SocketAddr, sid: u32, len: usize) {
-        if let Some(key) = self.resets.as_ref().filter(|_| len > RESET_LEN && self.rates.resets.spend(now)) {
-            let reset = Reset { sid, token: key.token(sid, to.ip()) };
+        if len > RESET_LEN
+            && self.rates.resets.spend(now)
+            && let Some(key) = self.reset_key()
+        {
+            let reset = Reset { sid, token: key.token(sid, to) };
             self.stats.resets += 1;
             self.reply_short(now, to, |buf| _ = reset.encode(buf));
         }
+    }
+
+    /// What reset tokens are made with: the key that was set, or one that follows from that of connect tokens.
+    pub(super) fn reset_key(&self) -> Option<ResetKey> {
+        let of_tokens = || self.tokens.as_ref()?.reset_key();
+        self.config.reset_key.map(ResetKey::new).or_else(of_tokens)
     }
 
     /// Replies with what `write` appends, at most as many bytes as a CHALLENGE.

@@ -107,11 +107,11 @@ impl Place {
 }
 
 impl Seats {
-    pub(super) fn new(config: &ServerConfig, mask: u32) -> Self {
+    pub(super) fn new(config: &ServerConfig, key: [u64; 2]) -> Self {
         let &ServerConfig { max_sessions, half_open, half_open_per_address, .. } = config;
         let (most, graves) = (usize::from(max_sessions), GRAVES_EACH * usize::from(max_sessions));
         Self {
-            table: Table::new(most, config.shard, mask),
+            table: Table::new(most, config.shard, key),
             by_attempt: BTreeMap::new(),
             hosts: Hosts::default(),
             half_open: BTreeSet::new(),

@@ -1,5 +1,6 @@
 //! Sessions by id: an index and no search. An outdated id finds nothing.
 
+use super::shuffle::Shuffle;
 use crate::session::wire::{Data, is_reserved_conv};
 use std::collections::VecDeque;
 use std::fmt;
@@ -55,24 +56,31 @@ pub fn shard_of(datagram: &[u8]) -> Option<u8> {
     Some(SessionId(data.sid).shard())
 }
 
-/// Values in slots. An id is `shard (6 bits) | slot (14) | generation (12)`, the last two xor a number drawn once per
-/// process. So a socket can tell shards apart without keys, and a stranger learns nothing else from an id.
+/// Values in slots. An id is `shard (6 bits) | slot (14) | generation (12)`, with the last two shuffled under a key
+/// drawn once per server. So a socket can tell shards apart without keys, and a stranger learns nothing else from an
+/// id, nor from all that it has had what the next one will be.
 #[derive(Debug)]
 pub(super) struct Table<T> {
-    /// For each slot, the last id that used it, and its value.
-    slots: Vec<(u32, Option<T>)>,
+    slots: Vec<Slot<T>>,
     /// Empty slots, the longest empty first.
     free: VecDeque<u32>,
     shard: u32,
-    mask: u32,
+    shuffle: Shuffle,
     limit: usize,
 }
 
+#[derive(Debug)]
+struct Slot<T> {
+    /// The last id that used it, and its generation. Before the first, 0, which is no id.
+    id: u32,
+    generation: u16,
+    value: Option<T>,
+}
+
 impl<T> Table<T> {
-    pub(super) fn new(limit: usize, shard: u8, mask: u32) -> Self {
-        let (slots, free) = (Vec::new(), VecDeque::new());
-        let mask = mask & ((1 << SHARD_SHIFT) - 1);
-        Self { slots, free, shard: u32::from(shard) << SHARD_SHIFT, mask, limit }
+    pub(super) fn new(limit: usize, shard: u8, key: [u64; 2]) -> Self {
+        let (slots, free, shuffle) = (Vec::new(), VecDeque::new(), Shuffle::new(key));
+        Self { slots, free, shard: u32::from(shard) << SHARD_SHIFT, shuffle, limit }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -90,16 +98,16 @@ impl<T> Table<T> {
         }
         if self.free.is_empty() {
             self.free.push_back(u32::try_from(self.slots.len()).ok()?);
-            self.slots.push((self.mask, None));
+            self.slots.push(Slot { id: 0, generation: 0, value: None });
         }
-        let (index, shard, mask) = (self.free.pop_front()?, self.shard, self.mask);
-        let (id, _) = self.slots.get_mut(usize::try_from(index).ok()?)?;
+        let index = self.free.pop_front()?;
+        let slot = self.slots.get_mut(usize::try_from(index).ok()?)?;
         loop {
-            let generation = (*id ^ mask).wrapping_add(1) & GENERATION;
-            *id = (shard | index << SLOT_SHIFT | generation) ^ mask;
+            slot.generation = slot.generation.wrapping_add(1);
+            slot.id = self.shard | self.shuffle.mix(index, slot.generation);
             // An id is also the conv of KCP segments.
-            if *id != 0 && !is_reserved_conv(*id) {
-                return Some(*id);
+            if slot.id != 0 && !is_reserved_conv(slot.id) {
+                return Some(slot.id);
             }
         }
     }
@@ -112,11 +120,11 @@ impl<T> Table<T> {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.slots.iter().filter_map(|(id, value)| Some((*id, value.as_ref()?)))
+        self.slots.iter().filter_map(|slot| Some((slot.id, slot.value.as_ref()?)))
     }
 
     pub(super) fn get(&self, id: u32) -> Option<&T> {
-        self.slots.get(self.index(id)).filter(|(taken_by, _)| *taken_by == id)?.1.as_ref()
+        self.slots.get(self.shuffle.slot(id)).filter(|slot| slot.id == id)?.value.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
@@ -128,30 +136,23 @@ impl<T> Table<T> {
     }
 
     pub(super) fn give_back(&mut self, id: u32) {
-        debug_assert!(!self.free.iter().any(|index| *index as usize == self.index(id)), "given back twice");
-        let index = u32::try_from(self.index(id));
-        if let (Some(slot), Ok(index)) = (self.slot(id), index) {
+        let index = self.shuffle.slot(id);
+        debug_assert!(!self.free.iter().any(|free| *free as usize == index), "given back twice");
+        if let (Some(slot), Ok(index)) = (self.slot(id), u32::try_from(index)) {
             *slot = None;
             self.free.push_back(index);
         }
     }
 
     fn slot(&mut self, id: u32) -> Option<&mut Option<T>> {
-        let index = self.index(id);
-        self.slots.get_mut(index).filter(|(taken_by, _)| *taken_by == id).map(|(_, value)| value)
-    }
-
-    const fn index(&self, id: u32) -> usize {
-        ((id ^ self.mask) >> SLOT_SHIFT & SLOT) as usize
+        let slot = self.slots.get_mut(self.shuffle.slot(id))?;
+        (slot.id == id).then_some(&mut slot.value)
     }
 }
 
-const SLOT_SHIFT: u32 = 12;
-const SHARD_SHIFT: u32 = 26;
+const SHARD_SHIFT: u32 = Shuffle::BITS;
 /// Most shards on one port: as many as 6 bits of a session's id can distinguish.
 pub const SHARDS_MAX: usize = 1 << (u32::BITS - SHARD_SHIFT);
-const GENERATION: u32 = (1 << SLOT_SHIFT) - 1;
-const SLOT: u32 = (1 << (SHARD_SHIFT - SLOT_SHIFT)) - 1;
 
 #[cfg(test)]
 mod tests {
@@ -160,12 +161,12 @@ mod tests {
 
     #[test]
     fn an_id_is_legal_and_finds_its_value_until_that_is_removed() {
-        for mask in [0, 0xdead_beef, 0xa5] {
-            let (mut table, mut seen) = (Table::new(3, 5, mask), HashSet::new());
+        for key in [0, 5, 0xa5] {
+            let (mut table, mut seen) = (Table::new(3, 5, [key, 7]), HashSet::new());
             for round in 0..3500 {
                 let id = table.next_id().unwrap();
                 assert!(id != 0 && !is_reserved_conv(id) && seen.insert(id), "{id:#x} in round {round}");
-                assert_eq!(id >> 26, 5, "the shard, whatever the mask");
+                assert_eq!(id >> 26, 5, "the shard, whatever the key");
                 table.insert(id, round);
                 assert_eq!((table.get(id), table.len()), (Some(&round), 1));
                 assert!(table.iter().eq([(id, &round)]));

@@ -4,6 +4,8 @@
 use super::sealed::{Head, NONCE_LEN};
 use super::{Grant, LIFE_MAX, SEALED_LEN, SKEW, ServerKey, TokenError};
 use crate::session::Suite;
+use crate::session::cookie::ResetKey;
+use crate::session::crypto::CRYPTO;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -113,6 +115,12 @@ impl Verifier {
         self.lock().used.insert(now, grant.nonce, grant.expires)
     }
 
+    /// The key of a server's reset tokens, if it has no other. It changes when a key is rotated in.
+    pub(in crate::session) fn reset_key(&self) -> Option<ResetKey> {
+        let key = Arc::clone(&self.lock().key);
+        CRYPTO?.derive(key.secret(), RESET_LABEL).map(ResetKey::new)
+    }
+
     /// Held for a look-up, once or twice per plausible CONNECT.
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -154,5 +162,7 @@ impl Used {
     }
 }
 
+/// Tells this key from the others that come from the key of a server.
+const RESET_LABEL: &[u8] = b"ww/1 reset";
 /// Tokens per generation: 200 KiB of nonces.
 const GENERATION_MAX: usize = 8192;

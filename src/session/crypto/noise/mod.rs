@@ -23,6 +23,8 @@ use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::Keys;
 use crate::session::wire::MESSAGE_MAX;
 use crate::session::{Cipher, Pattern, Suite};
+use blake2::Blake2sMac256;
+use blake2::digest::{FixedOutput, Update};
 use chacha20poly1305::XChaCha20Poly1305;
 use chacha20poly1305::aead::{AeadInPlace, KeyInit};
 use phase::Phases;
@@ -77,6 +79,13 @@ impl Provider for Noise {
     ) -> Option<[u8; 16]> {
         let cipher = XChaCha20Poly1305::new(key.into());
         cipher.encrypt_in_place_detached(nonce.into(), associated, plain).ok().map(Into::into)
+    }
+
+    fn derive(&self, key: &[u8; 32], label: &[u8]) -> Option<[u8; 16]> {
+        let mut mac = Blake2sMac256::new(key.into());
+        mac.update(label);
+        let derived: Key = Key::new(mac.finalize_fixed().into());
+        derived.first_chunk().copied()
     }
 
     fn open_token(
