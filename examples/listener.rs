@@ -13,7 +13,7 @@ fn main() -> io::Result<()> {
         kcp: Config::default(),
         max_peers: 100,
         idle_timeout: Duration::from_secs(1),
-        ..kcp::PeersConfig::open()
+        ..kcp::PeersConfig::default()
     };
     let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits)?;
     let address = listener.local_addr()?;

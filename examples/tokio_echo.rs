@@ -65,7 +65,7 @@ async fn session() -> Done {
 
 /// The same with messages. The peer can be any KCP program.
 async fn bare_kcp() -> Done {
-    let limits = kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::default() };
     let listener = KcpListener::bind(ANY, &limits)?;
     let addr = listener.local_addr();
     tokio::spawn(async move {

@@ -92,7 +92,8 @@ impl World {
         }
         let idle_timeout = Duration::from_secs(3600);
         let envelope = Some(Arc::new(wire.clone()) as _);
-        let limits = PeersConfig { kcp, envelope, max_peers: PEERS_MAX, idle_timeout, ..PeersConfig::open() };
+        let limits =
+            PeersConfig { kcp, envelope, max_peers: PEERS_MAX, idle_timeout, ..PeersConfig::default() };
         let mut fill = 0;
         let mut peers = || {
             fill += 1;

@@ -113,7 +113,7 @@ fn sent(now: Time) -> (kcp::Link, Vec<Vec<u8>>) {
 
 fn peers(strangers: Strangers) -> Peers {
     let config =
-        PeersConfig { kcp: kcp(), envelope: Some(Arc::new(Twice)), strangers, ..PeersConfig::open() };
+        PeersConfig { kcp: kcp(), envelope: Some(Arc::new(Twice)), strangers, ..PeersConfig::default() };
     Peers::new(&config, &mut SimRng::new(2, 1)).unwrap()
 }
 
@@ -155,16 +155,31 @@ fn datagrams_an_envelope_refuses_change_nothing_and_rebuilt_ones_count() {
 }
 
 #[test]
-fn an_unproven_peer_is_sent_no_added_datagrams() {
+fn a_stranger_is_sent_no_added_datagrams_and_no_shard_of_theirs_is_used() {
     let now = Time::from_millis(1);
-    let (_, datagrams) = sent(now);
+    let (mut client, datagrams) = sent(now);
     let mut peers = peers(Strangers::Proven);
-    peers.give(now, client(), &datagrams[0]);
-    peers.give(now, client(), &datagrams[2]);
+    for datagram in &datagrams[..3] {
+        peers.give(now, self::client(), datagram);
+    }
+    assert_eq!((peers.len(), peers.stats().asked), (0, 2));
+    assert_eq!(doubler(peers.envelope()).shards, [None], "the one that came alone");
+    let mut questions = Vec::new();
+    while let Some((question, to)) = peers.emit(now) {
+        assert_eq!((question[0], question.len(), to), (DATA, 25, self::client()));
+        questions.push(question);
+    }
+    assert_eq!(questions.len(), 2);
+    client.give(now, server(), &questions[0]);
+    client.handle_timeout(now);
+    while let Some((datagram, _)) = client.emit(now) {
+        peers.give(now, self::client(), &datagram);
+    }
+    assert_eq!((peers.len(), peers.stats().accepted), (1, 1));
     let id = peers.ids().next().unwrap();
     peers.peer(id).unwrap().send(b"answer").unwrap();
     let marks: Vec<u8> = std::iter::from_fn(|| Some(peers.emit(now)?.0[0])).collect();
-    assert!(!marks.is_empty() && marks.iter().all(|mark| *mark == DATA), "{marks:x?}");
+    assert!(marks.contains(&SHARD), "{marks:x?}");
 }
 
 #[test]

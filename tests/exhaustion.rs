@@ -94,7 +94,7 @@ fn new_drivers_fail_and_existing_ones_continue() {
         let errors = [
             insecure(at).map(drop).unwrap_err(),
             Server::bind(ANY, &ServerConfig::insecure(SessionConfig::default())).map(drop).unwrap_err(),
-            kcp::Listener::bind(ANY, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
+            kcp::Listener::bind(ANY, &kcp::PeersConfig::default()).map(drop).unwrap_err(),
             kcp::Socket::connect(at, Conv(1), &configs::turbo()).map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(is_too_many), "{errors:?}");
@@ -143,7 +143,7 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
     async fn scene() {
         let [any, nobody]: [SocketAddr; 2] = [ANY.parse().unwrap(), "127.0.0.1:1".parse().unwrap()];
         let server = Server::bind(any, &ServerConfig::insecure(SessionConfig::default())).unwrap();
-        let listener = KcpListener::bind(any, &kcp::PeersConfig::open()).unwrap();
+        let listener = KcpListener::bind(any, &kcp::PeersConfig::default()).unwrap();
         let (target, config) = (server.local_addr(), ClientConfig::insecure(SessionConfig::default()));
         let connecting = Client::connect(target, &config);
         let (client, session) = tokio::join!(connecting, server.accept());
@@ -154,7 +154,7 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
         let taken = take_all();
         let errors = [
             Server::bind(any, &ServerConfig::insecure(SessionConfig::default())).map(drop).unwrap_err(),
-            KcpListener::bind(any, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
+            KcpListener::bind(any, &kcp::PeersConfig::default()).map(drop).unwrap_err(),
             KcpStream::connect(nobody, Conv(1), &configs::turbo()).map(drop).unwrap_err(),
             Client::connect(target, &config).await.map(drop).unwrap_err(),
         ];

@@ -26,6 +26,11 @@ fn listener(config: kcp::PeersConfig) -> kcp::Listener {
     kcp::Listener::bind("127.0.0.1:0", &kcp::PeersConfig { kcp: configs::classic_turbo(), ..config }).unwrap()
 }
 
+/// For clients that are not there to answer a question.
+fn trusting() -> kcp::PeersConfig {
+    kcp::PeersConfig { strangers: kcp::Strangers::Trusted, ..kcp::PeersConfig::default() }
+}
+
 fn client(listener: &kcp::Listener, conv: u32) -> kcp::Socket {
     connect(listener.local_addr().unwrap(), conv)
 }
@@ -64,7 +69,7 @@ fn nobody() -> SocketAddr {
 
 #[test]
 fn messages_of_every_size_are_echoed() {
-    let mut listener = listener(kcp::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::default());
     let mut socket = client(&listener, 7);
     let peer = thread::spawn(move || {
         let mut buf = vec![0; 1 << 16];
@@ -112,7 +117,7 @@ fn a_registered_ipv4_peer_is_served_from_a_dual_stack_socket() {
 
 #[test]
 fn sessions_of_one_address_do_not_mix() {
-    let mut listener = listener(kcp::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::default());
     let to = listener.local_addr().unwrap();
     let peers: Vec<_> = (0..8u32)
         .map(|conv| {
@@ -142,7 +147,7 @@ fn a_stream_gets_through_a_full_send_queue_with_every_recovery() {
 }
 
 fn stream_through_a_full_queue(config: Config) {
-    let limits = kcp::PeersConfig { kcp: config, ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { kcp: config, ..kcp::PeersConfig::default() };
     let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits).unwrap();
     let mut socket = kcp::Socket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
     let data: Vec<u8> = (0..300_000u32).map(|at| (at / 7) as u8).collect();
@@ -193,7 +198,7 @@ fn a_foreign_kcp_peer_is_served_with_every_recovery() {
 
 fn serve_the_crate_kcp(kcp: Config) {
     let mut listener =
-        kcp::Listener::bind("127.0.0.1:0", &kcp::PeersConfig { kcp, ..kcp::PeersConfig::open() }).unwrap();
+        kcp::Listener::bind("127.0.0.1:0", &kcp::PeersConfig { kcp, ..kcp::PeersConfig::default() }).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener.local_addr().unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
@@ -247,7 +252,7 @@ fn lossy_relay(to: SocketAddr) -> SocketAddr {
 fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
     let ends = recoveries().into_iter().flat_map(|ours| recoveries().map(|theirs| (ours, theirs)));
     for (ours, theirs) in ends {
-        let limits = kcp::PeersConfig { kcp: theirs, ..kcp::PeersConfig::open() };
+        let limits = kcp::PeersConfig { kcp: theirs, ..kcp::PeersConfig::default() };
         let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits).unwrap();
         let relay = lossy_relay(listener.local_addr().unwrap());
         let both_rebuild = [ours, theirs].iter().all(|end| *end == recoveries()[2]);
@@ -280,7 +285,7 @@ fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
 
 #[test]
 fn strangers_and_garbage_open_nothing() {
-    let mut listener = listener(kcp::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::default());
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.connect(listener.local_addr().unwrap()).unwrap();
     for datagram in [&b"hello"[..], &[81; 24], &[0; 1000], &[]] {
@@ -294,7 +299,7 @@ fn strangers_and_garbage_open_nothing() {
 
 #[test]
 fn an_unconnected_socket_only_hears_its_peer() {
-    let mut listener = listener(kcp::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::default());
     let own = UdpSocket::bind("127.0.0.1:0").unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
@@ -312,7 +317,7 @@ fn an_unconnected_socket_only_hears_its_peer() {
 
 #[test]
 fn a_full_listener_keeps_serving_its_peers() {
-    let mut listener = listener(kcp::PeersConfig { max_peers: 2, ..kcp::PeersConfig::open() });
+    let mut listener = listener(kcp::PeersConfig { max_peers: 2, ..trusting() });
     let mut sockets: Vec<_> = (0..4).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
         socket.send(b"let me in").unwrap();
@@ -324,7 +329,7 @@ fn a_full_listener_keeps_serving_its_peers() {
 
 #[test]
 fn one_address_gets_only_its_share() {
-    let limits = kcp::PeersConfig { max_peers_per_address: 3, ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { max_peers_per_address: 3, ..trusting() };
     let mut listener = listener(limits);
     let mut sockets: Vec<_> = (0..5).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
@@ -337,7 +342,7 @@ fn one_address_gets_only_its_share() {
 
 #[test]
 fn a_silent_session_times_out_and_its_peer_may_come_back() {
-    let limits = kcp::PeersConfig { idle_timeout: Duration::from_millis(100), ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { idle_timeout: Duration::from_millis(100), ..trusting() };
     let mut listener = listener(limits);
     let mut socket = client(&listener, 1);
     socket.send(b"then nothing").unwrap();
@@ -381,7 +386,7 @@ fn a_segment_sent_too_often_is_a_dead_link() {
 
 #[test]
 fn a_listener_outlives_peers_that_vanish() {
-    let mut listener = listener(kcp::PeersConfig::open());
+    let mut listener = listener(trusting());
     let mut gone = client(&listener, 1);
     gone.send(b"and away").unwrap();
     gone.flush();
@@ -433,8 +438,8 @@ fn errors_name_what_cannot_work() {
     let mut socket = connect(nobody(), 1);
     let error = socket.send_blocking(&vec![0; 1 << 20]).unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Send(_))), "{error:?}");
-    let listener = listener(kcp::PeersConfig::open());
-    let taken = kcp::Listener::bind(listener.local_addr().unwrap(), &kcp::PeersConfig::open());
+    let listener = listener(kcp::PeersConfig::default());
+    let taken = kcp::Listener::bind(listener.local_addr().unwrap(), &kcp::PeersConfig::default());
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
     let error = kcp::Socket::connect("127.0.0.1:99999", Conv(1), &configs::classic_fast()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);

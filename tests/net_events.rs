@@ -77,7 +77,7 @@ fn the_log_of_a_server_session_and_of_a_client_can_be_written_to_a_file() {
 
 #[test]
 fn the_log_of_bare_kcp_uses_the_clock_of_the_socket() {
-    let limits = kcp::PeersConfig { kcp: configs::turbo(), ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { kcp: configs::turbo(), ..kcp::PeersConfig::default() };
     let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits).unwrap();
     let mut socket =
         kcp::Socket::connect(listener.local_addr().unwrap(), Conv(7), &configs::turbo()).unwrap();
@@ -162,7 +162,7 @@ async fn the_log_of_sessions_and_streams_under_tokio() {
     assert_eq!(count(&log, [r#""channel":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
 
     let limits =
-        kcp::PeersConfig { kcp: Config { stream: true, ..configs::turbo() }, ..kcp::PeersConfig::open() };
+        kcp::PeersConfig { kcp: Config { stream: true, ..configs::turbo() }, ..kcp::PeersConfig::default() };
     let listener = KcpListener::bind(at, &limits).unwrap();
     let mut stream = KcpStream::connect(listener.local_addr(), Conv(7), &limits.kcp).unwrap();
     stream.with(|peer| peer.log_events(1000)).unwrap();

@@ -183,7 +183,7 @@ fn listener() -> kcp::Listener {
     let quarantine = Duration::from_millis(300);
     kcp::Listener::bind(
         ANY,
-        &kcp::PeersConfig { kcp: configs::turbo(), quarantine, ..kcp::PeersConfig::open() },
+        &kcp::PeersConfig { kcp: configs::turbo(), quarantine, ..kcp::PeersConfig::default() },
     )
     .unwrap()
 }
@@ -269,7 +269,7 @@ fn a_restarted_listener_accepts_new_conversations_and_ignores_old_ones() {
     bare_echo(&mut first, &mut old, b"before");
     drop(first);
     let mut second =
-        kcp::Listener::bind(at, &kcp::PeersConfig { kcp: configs::turbo(), ..kcp::PeersConfig::open() })
+        kcp::Listener::bind(at, &kcp::PeersConfig { kcp: configs::turbo(), ..kcp::PeersConfig::default() })
             .unwrap();
     old.send(b"still there?").unwrap();
     bare_until(&mut second, &mut old, |listener, _| listener.stats().strays > 0);

@@ -194,8 +194,12 @@ fn there_are_1_to_64_shards() {
 #[test]
 fn bare_kcp_peers_are_spread_over_independent_listeners() {
     let kcp = configs::turbo();
-    let limits =
-        kcp::PeersConfig { kcp, max_peers_per_address: 100, accept_burst: 100, ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig {
+        kcp,
+        max_peers_per_address: 100,
+        accept_burst: 100,
+        ..kcp::PeersConfig::default()
+    };
     let listeners = kcp::Listener::bind_shards("127.0.0.1:0", &limits, 3).unwrap();
     let address = listeners[0].local_addr().unwrap();
     let served: Vec<_> = listeners.into_iter().map(|listener| thread::spawn(|| echo(listener))).collect();

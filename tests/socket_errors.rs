@@ -162,7 +162,7 @@ fn an_unreachable_host_is_counted_and_found_once_reachable() {
 fn bare_kcp_over_a_narrow_interface_uses_fragments() {
     in_own_network("bare_kcp_over_a_narrow_interface_uses_fragments", || {
         ip("link set lo mtu 600");
-        let mut listener = kcp::Listener::bind(loopback(), &kcp::PeersConfig::open()).unwrap();
+        let mut listener = kcp::Listener::bind(loopback(), &kcp::PeersConfig::default()).unwrap();
         let to = listener.local_addr().unwrap();
         let mut socket = kcp::Socket::connect(to, Conv(7), &configs::turbo()).unwrap();
         socket.send(&[7; 5000]).unwrap();
@@ -196,7 +196,7 @@ async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {
         }
     };
     timeout(PATIENCE, told).await.unwrap();
-    let listener = KcpListener::bind(at, &kcp::PeersConfig::open()).unwrap();
+    let listener = KcpListener::bind(at, &kcp::PeersConfig::default()).unwrap();
     let (peer, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
     let mut buf = [0; 10];
     assert_eq!(timeout(PATIENCE, peer.recv(&mut buf)).await.unwrap().unwrap(), 7);

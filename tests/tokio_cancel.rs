@@ -65,7 +65,7 @@ fn listener() -> KcpListener {
         max_peers_per_address: 1000,
         accepts_per_second: 1000,
         accept_burst: 1000,
-        ..kcp::PeersConfig::open()
+        ..kcp::PeersConfig::default()
     };
     KcpListener::bind(ANY, &config).unwrap()
 }

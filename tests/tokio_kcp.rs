@@ -32,7 +32,7 @@ fn listener(kcp: Config) -> KcpListener {
             kcp,
             max_peers_per_address: 1024,
             accept_burst: 1024,
-            ..kcp::PeersConfig::open()
+            ..kcp::PeersConfig::default()
         },
     )
     .unwrap()
@@ -163,7 +163,7 @@ async fn reads_from_a_vanished_peer_fail_after_its_data() {
     let limits = kcp::PeersConfig {
         kcp: stream_config(),
         idle_timeout: Duration::from_millis(300),
-        ..kcp::PeersConfig::open()
+        ..kcp::PeersConfig::default()
     };
     let listener = KcpListener::bind(ANY, &limits).unwrap();
     let mut client = KcpStream::connect(listener.local_addr(), Conv(1), &stream_config()).unwrap();
@@ -248,7 +248,7 @@ async fn the_port_of_a_listener_is_free_once_everything_is_dropped() {
     let (server, _) = timeout(PATIENCE, first.accept()).await.unwrap().unwrap();
     drop((first, server));
     let again = async {
-        while KcpListener::bind(addr, &kcp::PeersConfig::open()).is_err() {
+        while KcpListener::bind(addr, &kcp::PeersConfig::default()).is_err() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -62,7 +62,7 @@ pub(crate) fn measure(args: &Args, socket: &mut kcp::Socket) -> io::Result<()> {
 
 /// A server, a network and a client, for as long as the client runs.
 fn one(args: &Args, config: &Config, progress: &Progress) -> io::Result<Outcome> {
-    let limits = kcp::PeersConfig { kcp: *config, eager: args.eager, ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { kcp: *config, eager: args.eager, ..kcp::PeersConfig::default() };
     let mut listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut socket = kcp::Socket::connect(network.local_addr()?, Conv(1), config)?;

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn listen(args: &Args, at: SocketAddr) -> Result<(), String> {
-    let config = kcp::PeersConfig { kcp: args.config(), eager: args.eager, ..kcp::PeersConfig::open() };
+    let config = kcp::PeersConfig { kcp: args.config(), eager: args.eager, ..kcp::PeersConfig::default() };
     let mut listener =
         kcp::Listener::bind(at, &config).map_err(|error| format!("cannot listen on {at}: {error}"))?;
     println!("listening on {}", listener.local_addr().map_err(|error| error.to_string())?);

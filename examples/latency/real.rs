@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> io::Result<Vec<Outcome>> {
 
 fn one(workload: Workload, link: Link, mode: &Mode) -> io::Result<Report> {
     let [alice, bob] = &mode.ends;
-    let limits = kcp::PeersConfig { kcp: bob.config, eager: bob.drive.flush, ..kcp::PeersConfig::open() };
+    let limits = kcp::PeersConfig { kcp: bob.config, eager: bob.drive.flush, ..kcp::PeersConfig::default() };
     let listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut socket = kcp::Socket::connect(network.local_addr()?, Conv(1), &alice.config)?;

@@ -106,7 +106,7 @@ impl Case {
     /// If the echo differs from what was sent, or costs too much.
     #[must_use]
     pub fn they_ask(&self, ask: impl FnOnce(SocketAddr, &[Vec<u8>]) -> Vec<Vec<u8>>) -> String {
-        let limits = kcp::PeersConfig { kcp: self.config(), ..kcp::PeersConfig::open() };
+        let limits = kcp::PeersConfig { kcp: self.config(), ..kcp::PeersConfig::default() };
         let (server, sent) = (Echo::start(&limits), messages(MESSAGES));
         let relay = self.relay(server.address);
         let back = ask(relay.address, &sent);

@@ -59,7 +59,7 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
     let sent = messages(100);
     let back = runtime().block_on(async {
         let listener =
-            ours_tokio::KcpListener::bind(ANY, &kcp::PeersConfig { kcp, ..kcp::PeersConfig::open() })
+            ours_tokio::KcpListener::bind(ANY, &kcp::PeersConfig { kcp, ..kcp::PeersConfig::default() })
                 .unwrap();
         let address = listener.local_addr();
         tokio::spawn(async move {
@@ -76,7 +76,8 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
 /// `KcpStream::connect` takes a conv itself.
 #[test]
 fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_no_other() {
-    let server = ours::Echo::start(&kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::open() });
+    let server =
+        ours::Echo::start(&kcp::PeersConfig { kcp: Config::default(), ..kcp::PeersConfig::default() });
     runtime().block_on(async {
         let mut stream = KcpStream::connect_with_conv(&theirs(false), 0, server.address).await.unwrap();
         assert_eq!(stream.send(b"first").await.unwrap(), 5);

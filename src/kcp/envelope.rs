@@ -97,9 +97,8 @@ pub trait Envelope: Any + Debug + Send {
         false
     }
 
-    /// Puts into `out` what to send to the peer with this number instead of a KCP datagram. `is_proven`: the peer is
-    /// known to receive what is sent to its address. For any other peer, add at most [`overhead`](Self::overhead) bytes
-    /// and no datagram.
+    /// Puts into `out` what to send to the peer with this number instead of a KCP datagram. `is_proven`: it is a peer. For
+    /// a stranger, who may be a victim of a forger, add at most [`overhead`](Self::overhead) bytes and no datagram.
     fn wrap(&mut self, now: Time, peer: u64, is_proven: bool, datagram: &[u8], out: &mut DatagramQueue);
 
     /// Unwraps a received datagram in place. `None`: it is refused, and counted.
@@ -107,7 +106,7 @@ pub trait Envelope: Any + Debug + Send {
 
     /// Takes a [shard](Opened::shard) that came from this address. `peer`: the number of the peer that accepted the KCP
     /// datagram with it, `None` if there was none. Returns whose shard it is; [`poll_rebuilt`](Self::poll_rebuilt) then
-    /// has what can be rebuilt with it. Called only if the peer is proven, or if no KCP came with the shard.
+    /// has what can be rebuilt with it. Not called for a KCP datagram of a stranger.
     fn handle_shard(&mut self, _from: SocketAddr, peer: Option<u64>, _shard: &[u8]) -> Option<u64> {
         peer
     }

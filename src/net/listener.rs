@@ -20,7 +20,7 @@ use whitewater_udp::{Mode, Port, as_v4};
 /// use whitewater::kcp::{self, PeerEvent, PeersConfig};
 ///
 /// # fn main() -> std::io::Result<()> {
-/// let mut listener = kcp::Listener::bind("0.0.0.0:4000", &PeersConfig::open())?;
+/// let mut listener = kcp::Listener::bind("0.0.0.0:4000", &PeersConfig::default())?;
 /// loop {
 ///     listener.poll(None)?;
 ///     while let Some(event) = listener.poll_event() {
@@ -39,11 +39,10 @@ use whitewater_udp::{Mode, Port, as_v4};
 ///
 /// # Strangers
 ///
-/// Bare KCP has no handshake: in an [open](PeersConfig::open) listener, whoever sends a good first datagram becomes a
-/// peer. So limits bound the cost of that. Everything that is not a good first datagram is counted and dropped without
-/// an answer. Source addresses may be forged. The answer to a forged datagram does not amplify traffic: a control block
-/// answers segments of 24 bytes or more with acknowledgements of 24 bytes. What the program sends to a peer that has
-/// not acknowledged anything yet is for the program to limit, or for [`Strangers::Proven`](crate::kcp::Strangers).
+/// Bare KCP has no handshake, and source addresses may be forged. So a stranger first [proves their
+/// address](crate::kcp::Strangers::Proven): a good first datagram is answered with one that is not longer, and nothing
+/// is stored before the answer to that. Limits bound how many peers there are, and how many of one address. Everything else
+/// that is not of a peer is counted and dropped without an answer.
 pub type Listener = Driver<Peers>;
 
 impl Listener {

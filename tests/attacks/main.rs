@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bare;
 #[cfg(feature = "crypto")]
 mod clock;
 mod network;

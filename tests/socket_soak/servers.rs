@@ -136,7 +136,7 @@ fn listener_config() -> kcp::PeersConfig {
         accepts_per_second: 1000,
         accept_burst: 1000,
         idle_timeout: Duration::from_secs(10),
-        ..kcp::PeersConfig::open()
+        ..kcp::PeersConfig::default()
     }
 }
 

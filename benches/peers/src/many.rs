@@ -13,7 +13,7 @@ pub(crate) fn table(count: usize) {
     let config = PeersConfig {
         kcp: Kcp::default(),
         max_peers: count,
-        idle_timeout: PeersConfig::open().idle_timeout * 100,
+        idle_timeout: PeersConfig::default().idle_timeout * 100,
         ..PeersConfig::registered()
     };
     let mut peers = Peers::new(&config, &mut random(1)).expect("it is in range");

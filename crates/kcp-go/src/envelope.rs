@@ -85,8 +85,8 @@ impl kcp::Envelope for Envelope {
             shield.seal([head, bytes], sealed);
             out.output(sealed);
         };
-        // A peer that is not proven gets no parity: it must not be sent more than it has sent itself. Parity
-        // is optional, so the peer need not know.
+        // A stranger gets no parity: they must not be sent more than they have sent. Parity is optional, so they need
+        // not know.
         let Some(parity) = parity.as_mut().filter(|_| is_proven) else { return put(&[], datagram) };
         let encoder = parity.encoder(peer);
         put(&encoder.data(now, datagram), datagram);

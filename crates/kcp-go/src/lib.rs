@@ -16,7 +16,7 @@
 //!     shards: Some(Shards { data: 5, parity: 2 }),
 //!     ..Config::kcptun(Key::kcptun("our secret"))
 //! };
-//! let server = kcp::PeersConfig { kcp: Mode::Fast2.config(), envelope: Some(Arc::new(wire)), ..kcp::PeersConfig::open() };
+//! let server = kcp::PeersConfig { kcp: Mode::Fast2.config(), envelope: Some(Arc::new(wire)), ..kcp::PeersConfig::default() };
 //! # server.check().unwrap();
 //! ```
 //!
@@ -44,8 +44,8 @@
 //!   [limits](whitewater::kcp::PeersConfig) on strangers.
 //! - A rebuilt datagram counts as received at once, but does not update round trips or windows, since it is old. An end
 //!   without parity of its own accepts data shards of the peer.
-//! - From a stranger who is not [proven](whitewater::kcp::Strangers::Proven) yet, only the KCP inside of
-//!   shards is used.
+//! - Of a stranger who has not [proven](whitewater::kcp::Strangers::Proven) their address, only the KCP inside of shards
+//!   is used.
 //! - An empty message is [refused](whitewater::kcp::SendError::Empty), since the reader of kcp-go gets stuck on one.
 //! - A shard that is far too old, or that claims to be longer than it is, is counted and changes nothing else. If all
 //!   shards are too old, as after a restart of the peer, the groups start over.

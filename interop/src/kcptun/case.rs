@@ -75,7 +75,7 @@ impl Case {
         kcp::PeersConfig {
             kcp: self.config(),
             envelope: Some(Arc::new(self.wire())),
-            ..kcp::PeersConfig::open()
+            ..kcp::PeersConfig::default()
         }
     }
 

@@ -6,6 +6,7 @@ use super::peer::{Peer, PeerEvent, PeerId};
 use super::{Peers, name};
 use crate::rate::host;
 use crate::seq::{Conv, Sn};
+use crate::session::seats::Name;
 use crate::time::Time;
 use crate::wire::{self, Command, DecodeError};
 use std::net::SocketAddr;
@@ -15,8 +16,16 @@ type Refused = (&'static str, fn(&mut PeersStats) -> &mut u64);
 
 macro_rules! refused {
     ($field:ident) => {
-        Some((stringify!($field), |stats| &mut stats.$field))
+        Err((stringify!($field), |stats| &mut stats.$field))
     };
+}
+
+/// What a good datagram of a stranger leads to.
+enum Next {
+    /// The stranger becomes a peer.
+    Accept,
+    /// The stranger has to prove their address first.
+    Ask,
 }
 
 impl Peers {
@@ -27,38 +36,57 @@ impl Peers {
         conv: Conv,
         datagram: &[u8],
     ) -> Option<PeerId> {
-        let Some(refused) = self.refusal(now, from, conv, datagram) else {
-            return self.accept(now, from, conv, datagram);
+        let name = name(from, conv);
+        let (reason, counter) = match self.judge(now, &name, conv, datagram) {
+            Ok(Next::Accept) => return self.accept(now, from, conv, datagram),
+            Ok(Next::Ask) => self.ask(now, &name, conv, datagram).err()?,
+            Err(refused) => refused,
         };
-        let (reason, counter) = refused;
         *counter(&mut self.stats) += 1;
         log::trace!("dropped a datagram from {from} with conv {conv}: {reason}");
         None
     }
 
-    /// Why `datagram` does not make a peer. The check that spends a token comes last.
-    fn refusal(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<Refused> {
-        if self.config.strangers == Strangers::Refused {
+    /// Decides on a datagram. Only a stranger who becomes a peer spends a token.
+    fn judge(&mut self, now: Time, name: &Name, conv: Conv, datagram: &[u8]) -> Result<Next, Refused> {
+        let strangers = self.config.strangers;
+        if strangers == Strangers::Refused {
             return refused!(refused_strangers);
         }
-        let fits = datagram.len() <= self.config.kcp.rcv_mtu.into();
-        match opens(datagram, conv, self.config.kcp.rcv_wnd.into()) {
-            Ok(true) if fits => {}
-            Ok(_) if fits => return refused!(strays),
-            _ => return refused!(garbage),
+        let is_good = opens(datagram, conv, self.config.kcp.rcv_wnd.into());
+        if is_good.is_err() || datagram.len() > self.config.kcp.rcv_mtu.into() {
+            return refused!(garbage);
         }
-        let host = host(from);
-        if self.quarantine.get(now, &name(from, conv)).is_some() {
+        let has_proven = strangers == Strangers::Proven && self.proofs.is_answered(now, name, datagram);
+        if is_good == Ok(false) && !has_proven {
+            return refused!(strays);
+        }
+        if self.quarantine.get(now, name).is_some() {
             return refused!(quarantined);
         }
         let unheeded = self.events.len() / EVENTS_EACH;
         if (self.peers.len() - self.registered).max(unheeded) >= self.config.max_peers {
             return refused!(refused_full);
         }
+        let host = host(name.0);
         if self.hosts.of(host).all >= self.config.max_peers_per_address {
             return refused!(refused_per_address);
         }
-        if self.rate.spend(now, host) { None } else { refused!(refused_rate) }
+        if strangers == Strangers::Proven && !has_proven {
+            return Ok(Next::Ask);
+        }
+        if self.rate.spend(now, host) { Ok(Next::Accept) } else { refused!(refused_rate) }
+    }
+
+    /// Asks a stranger to prove their address, or says why not.
+    fn ask(&mut self, now: Time, name: &Name, conv: Conv, datagram: &[u8]) -> Result<(), Refused> {
+        let (wnd, envelope) = (self.config.kcp.rcv_wnd, self.envelope.as_deref_mut());
+        if !self.proofs.ask(now, name, conv, wnd, envelope) {
+            return refused!(refused_questions);
+        }
+        self.proofs.keep(now, name, datagram);
+        self.stats.asked += 1;
+        Ok(())
     }
 
     fn accept(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<PeerId> {
@@ -66,6 +94,9 @@ impl Peers {
         if !peer.input(now, datagram) {
             self.stats.strays += 1;
             return None;
+        }
+        if let Some(first) = self.proofs.take(now, &name(from, conv)) {
+            peer.input(now, &first);
         }
         let is_readable = peer.kcp().peek_size().is_some();
         peer.told_readable = is_readable;

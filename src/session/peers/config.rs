@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "made with `..PeersConfig::registered()` or `..PeersConfig::open()`"
+    reason = "made with `..PeersConfig::default()` or `..PeersConfig::registered()`"
 )]
 pub struct PeersConfig {
     /// The config of every control block.
@@ -48,23 +48,25 @@ pub struct PeersConfig {
 pub enum Strangers {
     /// Nothing. They get no answer.
     Refused,
-    /// A good first datagram makes a peer. Until the peer has shown that it receives what is sent to its address, it is
-    /// sent no more bytes than it has sent, so that nobody can use us against others. A peer that waits for an answer
-    /// longer than its question may wait forever: it must keep sending. The proof is the timestamp in an
-    /// acknowledgement: each peer has its own clock that starts at a random time, so a forger has to guess it with a
-    /// chance of 1 in 2^32.
+    /// They become peers once they have proven that they receive what is sent to their address, which takes one round
+    /// trip. A good first datagram is answered with one that is not longer: a segment without data and with an old
+    /// number, as if it had been delayed. Every KCP acknowledges such a segment, and a forger would have to guess 62
+    /// bits of the acknowledgement. Until then, a stranger costs no memory but a place among the first datagrams of
+    /// 128 strangers; in a flood of others theirs may be lost, and comes again.
     Proven,
-    /// A good first datagram makes a peer, which is sent whatever the program sends.
+    /// A good first datagram makes a peer, which is sent whatever the program sends. This lets anybody who can forge
+    /// addresses fill the table of peers, and aim the program's answers at others. For networks where nobody can.
     Trusted,
 }
 
-impl PeersConfig {
-    /// For registered peers only.
-    #[must_use]
-    pub fn registered() -> Self {
+impl Default for PeersConfig {
+    /// For everybody who proves their address, within limits: [`Strangers::Proven`]. The limits suit players, few of whom
+    /// share an address. For tunnels, load tests or many clients behind one NAT, raise `max_peers_per_address`,
+    /// `accept_burst` and `accepts_per_second`.
+    fn default() -> Self {
         Self {
             kcp: kcp::Config::default(),
-            strangers: Strangers::Refused,
+            strangers: Strangers::Proven,
             max_peers: 1024,
             max_peers_per_address: 16,
             accepts_per_second: 4,
@@ -75,13 +77,13 @@ impl PeersConfig {
             envelope: None,
         }
     }
+}
 
-    /// For everybody, within limits: [`Strangers::Trusted`]. The limits suit players, few of whom share an address. For
-    /// tunnels, load tests or many clients behind one NAT, raise `max_peers_per_address`, `accept_burst` and
-    /// `accepts_per_second`.
+impl PeersConfig {
+    /// For registered peers only: [`Strangers::Refused`].
     #[must_use]
-    pub fn open() -> Self {
-        Self { strangers: Strangers::Trusted, ..Self::registered() }
+    pub fn registered() -> Self {
+        Self { strangers: Strangers::Refused, ..Self::default() }
     }
 
     /// Checks every field against its range. Zero peers is allowed.
@@ -106,6 +108,8 @@ stats! {
         pub datagrams: u64 => "whitewater_listener_datagrams_received_total",
         /// Strangers that became peers.
         pub accepted: u64 => "whitewater_listener_accepted_total",
+        /// Strangers asked to prove their address, as often as they were asked.
+        pub asked: u64 => "whitewater_listener_asked_total",
         /// Peers ended by silence.
         pub closed_idle: u64 => "whitewater_listener_closed_total" [reason: "idle", "Peers that are gone"],
         /// Peers ended by a dead link.
@@ -123,6 +127,8 @@ stats! {
         pub quarantined: u64 => "whitewater_listener_rejected_total" [reason: "quarantined", "Datagrams dropped"],
         /// Strangers refused because all are; see [`Strangers::Refused`].
         pub refused_strangers: u64 => "whitewater_listener_rejected_total" [reason: "strangers", "Datagrams dropped"],
+        /// Strangers not asked because too many were at once.
+        pub refused_questions: u64 => "whitewater_listener_rejected_total" [reason: "questions", "Datagrams dropped"],
         /// Strangers refused because there are `max_peers`, or because nobody takes the events.
         pub refused_full: u64 => "whitewater_listener_rejected_total" [reason: "full", "Datagrams dropped"],
         /// Strangers refused because their address has `max_peers_per_address`.

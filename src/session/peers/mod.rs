@@ -3,6 +3,7 @@
 mod admission;
 mod config;
 mod peer;
+mod proof;
 
 pub use config::{PeersConfig, PeersStats, RegisterError, Strangers};
 pub use peer::{Peer, PeerCloseReason, PeerEvent, PeerId};
@@ -17,6 +18,7 @@ use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::conv_of;
+use proof::Proofs;
 use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -56,8 +58,6 @@ use std::time::Duration;
 pub struct Peers {
     config: PeersConfig,
     envelope: Option<Box<dyn Envelope>>,
-    /// Derives how far the clock of each control block is ahead.
-    clocks: Keyed,
     /// Boxed, because half of a large table may be empty.
     peers: HashMap<PeerId, Box<Peer>, Given>,
     by_name: HashMap<Name, PeerId, Keyed>,
@@ -75,6 +75,7 @@ pub struct Peers {
     /// Peers that were closed here and still have datagrams to send.
     last_words: VecDeque<Peer>,
     rate: AddressRate,
+    proofs: Proofs,
     quarantine: Graves,
     stats: PeersStats,
     now: Time,
@@ -94,8 +95,10 @@ impl Peers {
             config.kcp = envelope.inside(&config.kcp)?;
         }
         let envelope = config.envelope.as_ref().map(|config| config.envelope(rng));
+        let proofs = Proofs::new(rng);
         let mut key = || hash_key(rng);
         Ok(Self {
+            proofs,
             peers: HashMap::default(),
             by_name: HashMap::with_hasher(Keyed(key())),
             last: None,
@@ -113,7 +116,6 @@ impl Peers {
             now: Time::ZERO,
             config,
             envelope,
-            clocks: Keyed(key()),
         })
     }
 
@@ -281,9 +283,6 @@ impl Peers {
 
     /// Gives a peer what a shard makes it possible to rebuild.
     fn rebuild(&mut self, now: Time, from: SocketAddr, taken_by: Option<PeerId>, shard: &[u8]) {
-        if taken_by.and_then(|id| self.peers.get(&id)).is_some_and(|peer| !peer.is_proven()) {
-            return; // small shards can cost much memory and work, and this sender's address is not proven
-        }
         let Some(envelope) = &mut self.envelope else { return };
         let Some(id) = envelope.handle_shard(from, taken_by.map(|id| id.0), shard).map(PeerId) else {
             return;
@@ -358,6 +357,10 @@ impl Machine for Peers {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
+        if let Some((question, to)) = self.proofs.pop() {
+            out.extend_from_slice(question);
+            return Some(to.into());
+        }
         'seats: loop {
             while let Some(peer) = self.last_words.front_mut() {
                 if let Some(datagram) = peer.pop() {
@@ -394,7 +397,10 @@ impl Machine for Peers {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.last_words.is_empty() { self.agenda.poll_timeout(self.now) } else { Some(self.now) }
+        if self.proofs.has_questions() || !self.last_words.is_empty() {
+            return Some(self.now);
+        }
+        self.agenda.poll_timeout(self.now)
     }
 
     /// Bare KCP has no goodbye. It is done when everything sent has been acknowledged.

@@ -1,16 +1,15 @@
-//! One bare KCP peer: what is due for it, and whether it receives what is sent to its address.
+//! One bare KCP peer, and what is due for it.
 
-use super::{Peers, PeersConfig, Strangers};
-use crate::events::{Logged, write_lines};
+use super::{Peers, PeersConfig};
+use crate::events::Logged;
 use crate::kcp::{Envelope, Event, Kcp, RecvError, SendError, Stats};
 use crate::seq::Conv;
 use crate::session::seats::Entry;
 use crate::time::Time;
-use crate::wire::{self, Command, DatagramQueue, Output};
+use crate::wire::{DatagramQueue, Output};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::BuildHasher;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -63,10 +62,6 @@ pub struct Peer {
     address: SocketAddr,
     /// The address whose limits it counts against. `None`: it was registered.
     pub(super) host: Option<IpAddr>,
-    /// How far the clock of its control block is ahead of ours, µs: any time that the clock on the wire can show.
-    clock: u64,
-    /// What it must prove first. `None`: nothing more.
-    proof: Option<Box<Proof>>,
     pub(super) heard: Time,
     pub(super) entry: Entry,
     /// It must be served before its datagrams are sent.
@@ -103,15 +98,11 @@ impl Peer {
         if envelope.is_some() {
             kcp.refuse_empty();
         }
-        let around = envelope.map_or(0, |envelope| envelope.overhead().into());
-        let is_suspect = host.is_some() && peers.config.strangers == Strangers::Proven;
         Some(Self {
             wrapped: envelope.map(|_| Box::new(kcp.config().datagram_queue())),
             kcp,
             address,
             host,
-            clock: peers.clocks.hash_one(peers.next_id) >> 22,
-            proof: is_suspect.then(|| Box::new(Proof { around, ..Proof::default() })),
             heard: now,
             entry: Entry::at(now),
             is_touched: true,
@@ -183,15 +174,14 @@ impl Peer {
         self.address
     }
 
-    /// Logs events from now on; see [`Kcp::log_events`]. Times are those of the owner's clock.
+    /// Logs events from now on; see [`Kcp::log_events`].
     pub fn log_events(&mut self, most: usize) {
-        self.kcp.log_events(self.heard.after(self.clock), most);
+        self.kcp.log_events(self.heard, most);
     }
 
     /// Takes the oldest event of the log.
     pub fn poll_log(&mut self) -> Option<Logged<Event>> {
-        let Logged { at, event } = self.kcp.poll_log()?;
-        Some(Logged { at: at.before(self.clock), event })
+        self.kcp.poll_log()
     }
 
     /// Takes all events of the log and writes each as a line of JSON; see [`Kcp::write_log`].
@@ -200,13 +190,7 @@ impl Peer {
     ///
     /// Errors of `out`. The event that could not be written is lost.
     pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
-        write_lines(out, || self.poll_log())
-    }
-
-    /// Whether it is sent everything that the program sends; see [`Strangers::Proven`](super::Strangers::Proven).
-    #[must_use]
-    pub const fn is_proven(&self) -> bool {
-        self.proof.is_none()
+        self.kcp.write_log(out)
     }
 
     /// The control block.
@@ -223,32 +207,25 @@ impl Peer {
 
     /// Takes a datagram from the peer. Returns whether it changed anything.
     pub(super) fn input(&mut self, now: Time, datagram: &[u8]) -> bool {
-        let result = self.kcp.input(now.after(self.clock), datagram);
+        let result = self.kcp.input(now, datagram);
         if let Err(error) = &result {
             log::trace!("rejected a datagram from {}: {error}", self.address);
-        } else if self.proof.as_mut().is_some_and(|proof| proof.on_received(datagram)) {
-            self.proof = None;
         }
         result.is_ok()
     }
 
     /// Takes what an envelope has rebuilt. Returns whether it changed anything.
     pub(super) fn rebuild(&mut self, now: Time, id: PeerId, envelope: &mut dyn Envelope) -> bool {
-        envelope.rebuild(now.after(self.clock), id.0, &mut self.kcp)
+        envelope.rebuild(now, id.0, &mut self.kcp)
     }
 
-    /// Wraps what is ready to be sent, as far as the proof allows.
+    /// Wraps what is ready to be sent.
     pub(super) fn wrap(&mut self, now: Time, id: PeerId, envelope: &mut dyn Envelope) {
         let Some(wrapped) = &mut self.wrapped else { return };
-        while let Some(len) = self.kcp.output().next_len() {
-            if wrapped.is_full() || self.proof.as_ref().is_some_and(|proof| !proof.allows(len)) {
-                break;
-            }
-            let Some(datagram) = self.kcp.output_mut().pop() else { break };
-            if let Some(proof) = &mut self.proof {
-                proof.on_sent(datagram);
-            }
-            envelope.wrap(now, id.0, self.proof.is_none(), datagram, wrapped);
+        while !wrapped.is_full()
+            && let Some(datagram) = self.kcp.output_mut().pop()
+        {
+            envelope.wrap(now, id.0, true, datagram, wrapped);
         }
     }
 
@@ -292,25 +269,21 @@ impl Peer {
                 envelope.shrink(id.0);
             }
         }
-        let check = self.kcp.check(now.after(self.clock)).map(|at| at.before(self.clock).max(now));
+        let check = self.kcp.check(now).map(|at| at.max(now));
         let due = [check, self.leaves_by].into_iter().flatten().fold(idle_at, Time::min);
         self.entry.due = if !self.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
         None
     }
 
     pub(super) fn update(&mut self, now: Time, flush: bool) {
-        self.kcp.update(now.after(self.clock));
+        self.kcp.update(now);
         if flush && !self.kcp.config().is_at_once() {
-            self.kcp.flush(now.after(self.clock)); // at once, because the update has done the rest
+            self.kcp.flush(now); // at once, because the update has done the rest
         }
     }
 
     fn may_send(&self) -> bool {
-        if let Some(wrapped) = &self.wrapped {
-            return !wrapped.is_empty();
-        }
-        let next = self.kcp.output().next_len();
-        next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
+        !self.wrapped.as_deref().unwrap_or(self.kcp.output()).is_empty()
     }
 
     /// Whether it is being closed and has nothing more to send, or its time is up.
@@ -339,54 +312,9 @@ impl Peer {
         if let Some(wrapped) = &mut self.wrapped {
             return wrapped.pop();
         }
-        let datagram = self.kcp.output_mut().pop()?;
-        if let Some(proof) = &mut self.proof {
-            proof.on_sent(datagram);
-        }
-        Some(datagram)
+        self.kcp.output_mut().pop()
     }
 }
 
-/// Compares what was received from an unproven peer with what was sent to it: it is sent no more than that.
-#[derive(Debug, Default)]
-pub(super) struct Proof {
-    received: u64,
-    sent: u64,
-    /// Bytes of headers around each datagram.
-    around: u64,
-    /// Number and timestamp of the last segments sent. An ACK echoes both.
-    echoes: VecDeque<(u32, u32)>,
-}
-
-impl Proof {
-    /// Takes a good datagram of the peer. Returns whether it proves that the peer has seen one of ours.
-    fn on_received(&mut self, datagram: &[u8]) -> bool {
-        self.received += datagram.len() as u64 + self.around;
-        wire::segments(datagram).map_while(Result::ok).any(|segment| {
-            let head = segment.header;
-            head.cmd == Command::Ack && self.echoes.contains(&(head.sn.0, head.ts.0))
-        })
-    }
-
-    fn allows(&self, len: usize) -> bool {
-        self.sent + len as u64 + self.around <= self.received
-    }
-
-    fn on_sent(&mut self, datagram: &[u8]) {
-        self.sent += datagram.len() as u64 + self.around;
-        for segment in wire::segments(datagram).map_while(Result::ok) {
-            let head = segment.header;
-            if head.cmd == Command::Push {
-                if self.echoes.len() == ECHOES {
-                    self.echoes.pop_front();
-                }
-                self.echoes.push_back((head.sn.0, head.ts.0));
-            }
-        }
-    }
-}
-
-/// Number of segments whose echo is awaited, the newest ones.
-const ECHOES: usize = 32;
 /// Silence after which a peer frees memory.
 const QUIET: Duration = Duration::from_secs(2);

@@ -15,6 +15,6 @@ pub(crate) fn limits(kcp: kcp::Config, wire: Wire) -> kcp::PeersConfig {
         max_peers_per_address: 1024,
         accept_burst: 1024,
         accepts_per_second: 1024,
-        ..kcp::PeersConfig::open()
+        ..kcp::PeersConfig::default()
     }
 }

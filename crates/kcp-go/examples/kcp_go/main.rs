@@ -1,6 +1,6 @@
 //! Talks to kcp-go and kcptun. The server echoes, the client checks that what comes back is intact, and the
 //! pipe connects standard input and output. The server allows 1024 sessions, from one host or many
-//! (`limits.rs`). The default of `kcp::PeersConfig::open()`, 16 per host, is for players.
+//! (`limits.rs`). The default of `kcp::PeersConfig::default()`, 16 per host, is for players.
 //!
 //! ```text
 //! cargo run --release -p whitewater-kcp-go --example kcp_go -- server 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3

@@ -1,0 +1,340 @@
+//! Strangers of bare KCP, whose addresses may be forged, and hostile peers whose addresses are not. Figures are bytes,
+//! heap bytes and virtual time.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use crate::common;
+use crate::common::machine::Whole as _;
+
+use common::{configs, ms};
+use rand::Rng;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::SocketAddr;
+use std::time::Duration;
+use whitewater::Time;
+use whitewater::kcp::wire::{Command, Header, Segment};
+use whitewater::kcp::{Config, Conv, Kcp, Millis, PeerEvent, Peers, PeersConfig, Sn};
+use whitewater::machine::{DatagramQueue, Machine as _};
+use whitewater_sim::SimRng;
+
+fn modes() -> [Config; 3] {
+    [Config::default(), configs::classic_fast(), configs::classic_normal()]
+}
+
+fn config(kcp: Config) -> PeersConfig {
+    PeersConfig { kcp, ..PeersConfig::default() }
+}
+
+/// One byte of data: the shortest datagram with which a conversation can begin.
+fn spoofed(conv: u32) -> Vec<u8> {
+    push(conv, 0, b"x")
+}
+
+fn push(conv: u32, sn: u32, data: &[u8]) -> Vec<u8> {
+    segment(conv, Command::Push, Sn(sn), Millis(0), data)
+}
+
+fn segment(conv: u32, cmd: Command, sn: Sn, ts: Millis, data: &[u8]) -> Vec<u8> {
+    let header = Header { conv: Conv(conv), cmd, frg: 0, wnd: 128, ts, sn, una: Sn(0) };
+    let mut bytes = Vec::new();
+    Segment { header, data }.encode(&mut bytes);
+    bytes
+}
+
+/// An address that answers nothing: whoever has it did not ask.
+fn victim(rng: &mut SimRng) -> SocketAddr {
+    let [a, b, c, d, e, f, ..] = rng.next_u64().to_le_bytes();
+    SocketAddr::from(([100 | a, b, c, d], u16::from_le_bytes([e, f])))
+}
+
+/// A program with bare KCP peers: it answers each message with the message and `extra` bytes.
+struct Program {
+    peers: Peers,
+    extra: usize,
+    now: Time,
+}
+
+impl Program {
+    fn new(config: &PeersConfig) -> Self {
+        Self {
+            peers: Peers::new(config, &mut SimRng::new(1, 1)).unwrap(),
+            extra: 0,
+            now: Time::from_millis(1),
+        }
+    }
+
+    fn give(&mut self, from: SocketAddr, datagram: &[u8]) {
+        self.peers.give(self.now, from, datagram);
+        while let Some(event) = self.peers.poll_event() {
+            let PeerEvent::Readable(id) = event else { continue };
+            while let Some(peer) = self.peers.peer(id)
+                && let Some(message) = peer.recv()
+            {
+                let answer = [&message[..], &vec![7; self.extra]].concat();
+                if peer.send(&answer).is_err() {
+                    self.peers.close(self.now, id);
+                }
+            }
+        }
+    }
+
+    fn drain(&mut self, mut each: impl FnMut(SocketAddr, &[u8])) {
+        self.peers.handle_timeout(self.now);
+        let mut datagram = Vec::with_capacity(1500);
+        while let Some(to) = self.peers.emit_to(self.now, &mut datagram) {
+            each(to, &datagram);
+        }
+        while self.peers.poll_event().is_some() {}
+    }
+}
+
+#[test]
+fn a_spoofed_datagram_is_never_answered_with_more_than_three_times_its_bytes() {
+    for kcp in modes() {
+        for eager in [false, true] {
+            let mut program = Program::new(&PeersConfig { eager, ..config(kcp) });
+            program.extra = 100_000;
+            let from = victim(&mut SimRng::new(1, 1));
+            let (datagram, mut sent) = (spoofed(1), 0);
+            program.give(from, &datagram);
+            for _ in 0..60_000 {
+                program.drain(|_, bytes| sent += bytes.len());
+                program.now = program.now + ms(1);
+            }
+            assert!(sent <= 3 * datagram.len(), "{sent} bytes for {}", datagram.len());
+        }
+    }
+}
+
+#[test]
+fn spoofed_peers_hold_no_memory() {
+    for (count, most) in [(1024u32, 300_000), (100_000, 300_000)] {
+        let mut program = Program::new(&config(Config::default()));
+        let (datagram, mut rng) = (spoofed(1), SimRng::new(2, 2));
+        program.extra = 100_000;
+        let heap = allocation_counter::measure(|| {
+            for _ in 0..count {
+                program.give(victim(&mut rng), &datagram);
+                program.drain(|_, _| {});
+            }
+        });
+        assert!(heap.bytes_max < most, "{} bytes of {count} spoofed peers", heap.bytes_max);
+    }
+}
+
+/// Clients as other KCP implementations are: they send, and send again until they are answered.
+struct World {
+    program: Program,
+    clients: BTreeMap<SocketAddr, Client>,
+    wire: BinaryHeap<Reverse<OnTheWay>>,
+    rng: SimRng,
+    /// Spoofed datagrams a second.
+    flood: u64,
+    /// The share of datagrams that are lost, %.
+    loss: u32,
+    spoofed: u64,
+    number: u64,
+}
+
+/// A datagram: when it arrives, its number, whose it is, whether it goes to the server, and its bytes.
+type OnTheWay = (Time, u64, SocketAddr, bool, Vec<u8>);
+
+struct Client {
+    kcp: Kcp<DatagramQueue>,
+    rtt: Duration,
+    /// How long each answer took.
+    answered: Vec<Duration>,
+    asked: Vec<Time>,
+}
+
+impl World {
+    fn new(config: &PeersConfig, flood: u64, seed: u64) -> Self {
+        Self {
+            program: Program::new(config),
+            clients: BTreeMap::new(),
+            wire: BinaryHeap::new(),
+            rng: SimRng::new(seed, 1),
+            flood,
+            loss: 0,
+            spoofed: 0,
+            number: 0,
+        }
+    }
+
+    fn add(&mut self, config: &Config, rtt: Duration) -> SocketAddr {
+        let number = u32::try_from(self.clients.len()).unwrap();
+        let [_, a, b, c] = number.to_be_bytes();
+        let address = SocketAddr::from(([10, a, b, c], 1000));
+        let kcp = Kcp::new(Conv(number), config, DatagramQueue::new()).unwrap();
+        let began = self.program.now;
+        let mut client = Client { kcp, rtt, answered: vec![], asked: vec![] };
+        client.ask(began);
+        self.clients.insert(address, client);
+        address
+    }
+
+    fn send(&mut self, at: Time, address: SocketAddr, to_server: bool, bytes: &[u8]) {
+        if self.rng.next_u32() % 100 >= self.loss {
+            self.number += 1;
+            self.wire.push(Reverse((at, self.number, address, to_server, bytes.to_vec())));
+        }
+    }
+
+    /// One millisecond.
+    fn step(&mut self) {
+        self.program.now = self.program.now + ms(1);
+        let now = self.program.now;
+        let due = self.flood * now.as_millis() / 1000;
+        while self.spoofed < due {
+            self.spoofed += 1;
+            let from = victim(&mut self.rng);
+            self.program.give(from, &spoofed(self.rng.next_u32()));
+        }
+        while self.wire.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+            let Reverse((_, _, address, to_server, bytes)) = self.wire.pop().unwrap();
+            if to_server {
+                self.program.give(address, &bytes);
+            } else if let Some(client) = self.clients.get_mut(&address) {
+                client.kcp.input(now, &bytes).unwrap();
+                while client.kcp.recv().is_some() {
+                    client.answered.push(now.since(client.asked[client.answered.len()]));
+                }
+            }
+        }
+        let mut out = Vec::new();
+        self.program.drain(|to, bytes| out.push((to, false, bytes.to_vec())));
+        for (address, client) in &mut self.clients {
+            client.kcp.update(now);
+            while let Some(datagram) = client.kcp.output_mut().pop() {
+                out.push((*address, true, datagram.to_vec()));
+            }
+        }
+        for (address, to_server, bytes) in out {
+            if let Some(client) = self.clients.get(&address) {
+                self.send(now + client.rtt / 2, address, to_server, &bytes);
+            }
+        }
+    }
+
+    fn run(&mut self, millis: u64) {
+        (0..millis).for_each(|_| self.step());
+    }
+}
+
+impl Client {
+    fn ask(&mut self, now: Time) {
+        self.kcp.send(b"question").unwrap();
+        self.asked.push(now);
+    }
+
+    /// How long it took until the first answer.
+    fn took(&self) -> Option<Duration> {
+        self.answered.first().copied()
+    }
+}
+
+/// The share of newcomers who are answered within 3 s, %, and how long the median took. One comes each 50 ms.
+fn newcomers(server: &PeersConfig, client: Config, flood: u64, loss: u32) -> (usize, Duration) {
+    let mut world = World::new(server, flood, 3);
+    world.loss = loss;
+    world.run(2_000); // the flood is there first
+    for number in 0..200 {
+        world.add(&client, ms(100 + number));
+        world.run(50);
+    }
+    world.run(4_000);
+    let mut took: Vec<_> =
+        world.clients.values().map(|client| client.took().unwrap_or(Duration::MAX)).collect();
+    took.sort();
+    (took.iter().filter(|took| **took <= ms(3000)).count() * 100 / took.len(), took[took.len() / 2])
+}
+
+#[test]
+fn newcomers_get_in_beside_a_flood_of_spoofed_datagrams() {
+    for kcp in modes() {
+        let server = config(Config::default());
+        for (flood, loss, least) in [(0, 0, 100), (330, 0, 100), (3_300, 0, 100), (3_300, 20, 80)] {
+            let (share, median) = newcomers(&server, kcp, flood, loss);
+            assert!(share >= least, "{share} % with {flood} a second and {loss} % loss");
+            assert!(loss > 0 || median <= ms(500), "{median:?} where a round trip takes 200 ms");
+        }
+    }
+}
+
+#[test]
+fn peers_do_not_notice_a_flood_of_spoofed_datagrams() {
+    let [calm, flooded] = [0, 3_300].map(|flood| {
+        let mut world = World::new(&config(Config::default()), flood, 5);
+        let player = world.add(&Config::default(), ms(60));
+        world.run(1_000);
+        for _ in 0..200 {
+            let now = world.program.now;
+            world.clients.get_mut(&player).unwrap().ask(now);
+            world.run(20);
+        }
+        world.run(500);
+        let client = &world.clients[&player];
+        assert_eq!(client.answered.len(), 201);
+        client.answered[1..].iter().max().copied().unwrap()
+    });
+    assert_eq!((flooded, calm <= ms(100)), (calm, true), "{calm:?} without the flood");
+}
+
+/// The question that the listener asks, if it does.
+fn question(program: &mut Program, from: SocketAddr, datagram: &[u8]) -> Option<Header> {
+    let mut asked = None;
+    program.give(from, datagram);
+    program.drain(|to, bytes| {
+        assert_eq!(to, from);
+        assert!(bytes.len() <= datagram.len());
+        asked = Some(Segment::decode(bytes).unwrap().0.header);
+    });
+    asked
+}
+
+fn answer(question: &Header) -> Vec<u8> {
+    segment(question.conv.0, Command::Ack, question.sn, question.ts, &[])
+}
+
+#[test]
+fn a_proof_holds_for_one_address_one_conversation_and_a_short_time() {
+    let [alice, bob] = [1, 2].map(|host| SocketAddr::from(([10, 0, 0, host], 1000)));
+    let other_port = SocketAddr::from(([10, 0, 0, 1], 1001));
+    let mut program = Program::new(&config(Config::default()));
+    let head = question(&mut program, alice, &spoofed(1)).unwrap();
+    let other = Header { conv: Conv(2), ..head };
+    let [ts, sn] = [Header { ts: Millis(head.ts.0 ^ 1), ..head }, Header { sn: Sn(head.sn.0 ^ 1), ..head }];
+    for (from, head) in [(bob, head), (other_port, head), (alice, other), (alice, ts), (alice, sn)] {
+        program.give(from, &answer(&head));
+    }
+    assert_eq!((program.peers.len(), program.peers.stats().strays), (0, 5));
+    let mut late = Program::new(&config(Config::default()));
+    assert_eq!(question(&mut late, alice, &spoofed(1)), Some(head), "it has no state but its key");
+    late.now = late.now + Duration::from_secs(16);
+    late.give(alice, &answer(&head));
+    assert_eq!(late.peers.len(), 0);
+    program.now = program.now + Duration::from_millis(7_900);
+    program.give(alice, &answer(&head));
+    assert_eq!((program.peers.len(), program.peers.stats().accepted), (1, 1));
+    // A datagram is one guess: only its first acknowledgement counts.
+    let head = question(&mut program, bob, &spoofed(1)).unwrap();
+    let wrong = Header { sn: Sn(head.sn.0 ^ 1), ..head };
+    program.give(bob, &[answer(&wrong), answer(&head)].concat());
+    assert_eq!(program.peers.len(), 1);
+    program.give(bob, &[answer(&head), answer(&wrong)].concat());
+    assert_eq!(program.peers.len(), 2);
+}
+
+#[test]
+fn questions_that_wait_are_bounded() {
+    let mut program = Program::new(&config(Config::default()));
+    let mut rng = SimRng::new(4, 4);
+    let heap = allocation_counter::measure(|| {
+        (0..100_000).for_each(|_| program.give(victim(&mut rng), &spoofed(1)));
+    });
+    let (mut asked, stats) = (0, program.peers.stats());
+    program.drain(|_, _| asked += 1);
+    assert_eq!((asked, stats.asked, stats.refused_questions), (512, 512, 99_488));
+    assert!(heap.bytes_max < 100_000, "{} bytes", heap.bytes_max);
+}
