@@ -53,7 +53,7 @@ struct Exchanged {
     data: [Vec<u8>; 3],
 }
 
-fn exchange(suite: Suite, token: &[u8]) -> Exchanged {
+fn exchange(suite: Suite, token: &[u8], masked: bool) -> Exchanged {
     let attempt = Attempt { suite, protocol_id: PROTOCOL, cid: CID, client_sid: CLIENT_SID, token };
     let psk = suite.needs_psk().then(|| count(0x60));
     let private: Option<[u8; 32]> = suite.needs_server_key().then(|| count(0x80));
@@ -79,6 +79,10 @@ fn exchange(suite: Suite, token: &[u8]) -> Exchanged {
     let of_client = initiator.read_msg2(&msg2, &mut read).unwrap();
     assert_eq!(Msg2::decode(&read), Ok(server));
     let (mut client, mut server) = (Seal::new(Time::ZERO, of_client), Seal::new(Time::ZERO, of_server));
+    if masked {
+        client.mask();
+        server.mask();
+    }
     let data =
         [data(&mut client, SERVER_SID, Frame::Ping(9)), data(&mut server, CLIENT_SID, Frame::Pong(9)), {
             client.set_update_after(1);
@@ -119,7 +123,7 @@ fn accept(suite: Suite, msg2: &[u8]) -> Vec<u8> {
 #[test]
 fn the_packets_of_a_session_with_a_checksum() {
     let suite = Suite::Checked;
-    let Exchanged { msg1, msg2, data: [ping, pong, message] } = exchange(suite, b"");
+    let Exchanged { msg1, msg2, data: [ping, pong, message] } = exchange(suite, b"", false);
     let hello = Hello { suite: 0, protocol_id: PROTOCOL, cid: CID, client_stamp: STAMP, size: 512 };
     let mut hello = encoded(|datagram| hello.encode(datagram).unwrap());
     assert!(hello.split_off(24).iter().all(|byte| *byte == 0));
@@ -184,7 +188,7 @@ fn every_frame() {
 #[cfg(feature = "crypto")]
 fn the_messages_and_packets_of_every_noise_suite() {
     for suite in Suite::ALL {
-        let Exchanged { msg1, msg2, data: [ping, pong, message] } = exchange(suite, b"");
+        let Exchanged { msg1, msg2, data: [ping, pong, message] } = exchange(suite, b"", false);
         holds(&format!("noise-{:04x}", suite.code()), &[msg1, msg2, ping, pong, message]);
     }
 }
@@ -207,13 +211,26 @@ fn a_token_and_the_connect_that_carries_it() {
         user: b"red team",
     };
     let token = key.mint(&order, count(0x60), count(0xe0)).unwrap();
-    let Exchanged { msg1, msg2, .. } = exchange(Suite::TOKEN, &token.sealed);
+    let Exchanged { msg1, msg2, .. } = exchange(Suite::TOKEN, &token.sealed, false);
     let (connect, accept) = (connect(Suite::TOKEN, &token.sealed, &msg1), accept(Suite::TOKEN, &msg2));
     assert_eq!((connect.len(), accept.len()), (496, 94));
     let mut public = token.encode().to_vec();
     assert!(public.ends_with(&token.sealed));
     public.truncate(public.len() - 384);
     holds("token", &[key.secret().to_vec(), token.sealed.to_vec(), public, connect, accept]);
+}
+
+#[cfg(feature = "crypto")]
+#[test]
+fn masked_packets() {
+    let Exchanged { data, .. } = exchange(Suite::TOKEN, &[], true);
+    let in_clear = exchange(Suite::TOKEN, &[], false).data;
+    assert!(
+        data.iter()
+            .zip(&in_clear)
+            .all(|(masked, clear)| masked[9..] == clear[9..] && masked[..9] != clear[..9])
+    );
+    holds("masked", &data);
 }
 
 /// Checks that the blocks called `name` in the document are these datagrams.

@@ -47,11 +47,13 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
         timeout,
         drain,
         slow_peer,
+        mask_headers,
         key_update,
     } = SessionConfig::default(); // a new field does not compile until the document has it
     assert!(says("path_mtu", format!("{} bytes", path_mtu.unwrap())));
     assert!(says("max_rate", "none") && max_rate.is_none());
     assert!(says("ecn", "off") && !ecn);
+    assert!(says("mask_headers", "on") && mask_headers);
     assert!(says("repairs", "none") && repairs.is_none());
     let RepairConfig { percent, min_loss, memory } = RepairConfig::default();
     assert!(says("percent", format!("{percent} %")) && says("memory", kib(memory)));

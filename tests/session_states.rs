@@ -6,7 +6,9 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
-use common::sessions::{SUITE, client_address, client_config, on, random, server_address, server_config};
+use common::sessions::{
+    SUITE, client_address, client_config, kind_of, on, random, server_address, server_config,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::inside::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
@@ -100,7 +102,7 @@ impl Duo {
     }
 
     fn is_lost(&mut self, by_client: bool, datagram: &[u8]) -> bool {
-        let kind = datagram[0] & if datagram[0] == kind::DATA + 1 { 0xfe } else { 0xff };
+        let kind = kind_of(datagram);
         let number = self.of(kind, by_client).len();
         self.sent.push((self.now.as_millis(), by_client, datagram.to_vec()));
         (self.loses)(kind, number)
@@ -108,7 +110,7 @@ impl Duo {
 
     /// The datagrams of a kind that an end has sent.
     fn of(&self, kind: u8, by_client: bool) -> Vec<(u64, Vec<u8>)> {
-        let is = |(_, by, bytes): &&Sent| *by == by_client && bytes[0] == kind;
+        let is = |(_, by, bytes): &&Sent| *by == by_client && kind_of(bytes) == kind;
         self.sent.iter().filter(is).map(|(at, _, bytes)| (*at, bytes.clone())).collect()
     }
 

@@ -5,7 +5,7 @@ use crate::config::{ConfigError, in_range, millis, time_in_range, unless};
 use crate::kcp;
 use crate::pace::MaxRate;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};
-use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS, Msg1};
+use crate::session::wire::{FEATURE_ECN, FEATURE_MASKS, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
 
 settings! {
@@ -75,6 +75,9 @@ settings! {
         pub drain: Duration = Duration::from_secs(5), 0..=60_000;
         /// How long the peer's window may stay closed while something waits for it: 1 s to 1 h.
         pub slow_peer: Duration = Duration::from_secs(30), 1000..=3_600_000;
+        /// Mask the numbers and key phases of packets, so that nobody on the way can count them or tell what was lost, if
+        /// the peer does it as well. Has no effect without encryption. On by default.
+        pub mask_headers: bool = true;
         /// Packets in either direction after which a client updates the keys: 64 to 2^20.
         pub key_update: u32 = 1 << 20, 64..=1 << 20;
     }
@@ -148,8 +151,12 @@ impl SessionConfig {
 
     /// The features that this end announces in the handshake.
     pub(super) fn features(&self) -> u32 {
-        let ecn = if self.ecn { FEATURE_ECN } else { 0 };
-        if self.repairs.is_some() { ecn | FEATURE_REPAIRS } else { ecn }
+        let each = [
+            (self.ecn, FEATURE_ECN),
+            (self.repairs.is_some(), FEATURE_REPAIRS),
+            (self.mask_headers, FEATURE_MASKS),
+        ];
+        each.into_iter().filter(|(is_on, _)| *is_on).fold(0, |features, (_, bit)| features | bit)
     }
 
     /// Most bytes of KCP segments in one frame, in datagrams of `max_datagram` bytes.

@@ -7,6 +7,8 @@ mod common;
 mod bare;
 #[cfg(feature = "crypto")]
 mod clock;
+#[cfg(feature = "crypto")] // other sessions have nothing to mask with
+mod headers;
 mod network;
 #[cfg(feature = "crypto")] // other sessions cannot move
 mod paths;

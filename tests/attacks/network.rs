@@ -13,8 +13,8 @@ use rand::Rng;
 
 use common::ms;
 use common::sessions::{
-    SUITE, Toward, World, client_address, client_config, connect_of, forger_of_numbers, on, server_address,
-    server_config,
+    SUITE, Toward, World, client_address, client_config, connect_of, forger_of_numbers, kind_of, on,
+    server_address, server_config,
 };
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -86,7 +86,7 @@ fn checked(config: ServerConfig) -> World {
 
 fn of_kind(world: &World, kind: u8, to_server: bool) -> Vec<Vec<u8>> {
     let is = |(_, _, to, bytes): &&common::sessions::Tapped| {
-        bytes[0] == kind && (*to == server_address()) == to_server
+        kind_of(bytes) == kind && (*to == server_address()) == to_server
     };
     world.tap.iter().filter(is).map(|(.., bytes)| bytes.clone()).collect()
 }

@@ -12,7 +12,7 @@ use crate::common;
 
 use common::machine::Whole as _;
 use common::sessions::{
-    PSK, START, Tapped, Toward, World, client_address, client_config, forger, on, server_address,
+    PSK, START, Tapped, Toward, World, client_address, client_config, forger, kind_of, on, server_address,
     server_config,
 };
 use common::tokens::{NOW, SERVER_ID, by_token, key, order, requiring, verifier};
@@ -375,7 +375,7 @@ fn secrets_that_leak_later_open_no_recording() {
         let responder = Responder::read_msg1(&attempt, psk, private, [9; 32], msg1, &mut said).unwrap();
         assert!(!said.is_empty(), "what the client says as it connects is protected less");
         let mut seal = Seal::new(Time::ZERO, responder.write_msg2(&[], &mut msg2).unwrap());
-        let mut data = recording.into_iter().filter(|datagram| datagram[0] == kind::DATA).peekable();
+        let mut data = recording.into_iter().filter(|datagram| kind_of(datagram) == kind::DATA).peekable();
         assert!(data.peek().is_some());
         yes(data.all(|mut datagram| seal.open(Time::ZERO, &mut datagram).is_err()))
     });

@@ -409,6 +409,14 @@ impl World {
     }
 }
 
+/// The kind of a datagram: DATA whatever its key phase, which may be masked.
+pub(crate) fn kind_of(datagram: &[u8]) -> u8 {
+    match datagram[0] {
+        phase if phase == wire::kind::DATA + 1 => wire::kind::DATA,
+        kind => kind,
+    }
+}
+
 /// Seals datagrams of either end of the first session of a world that records datagrams, so that a test can
 /// play that end: an unencrypted session has no secrets.
 pub(crate) fn forger(world: &World) -> impl Fn(Toward, &[u8]) -> Vec<u8> + use<> {

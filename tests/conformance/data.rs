@@ -23,7 +23,10 @@ struct Packet {
 pub(crate) fn file() -> File {
     let mut lines = Vec::new();
     for protection in [None, Some(Cipher::ChaChaPoly), Some(Cipher::AesGcm)] {
-        lines.extend(in_turn(protection));
+        lines.extend(in_turn(protection, false));
+        if protection.is_some() {
+            lines.extend(in_turn(protection, true));
+        }
         lines.extend(protection.map(far_ahead));
     }
     File {
@@ -34,8 +37,8 @@ pub(crate) fn file() -> File {
 }
 
 /// What both ends send; with a cipher, across a key update.
-fn in_turn(protection: Protection) -> [Line; 2] {
-    let (mut client, mut server) = (end(protection, true), end(protection, false));
+fn in_turn(protection: Protection, masked: bool) -> [Line; 2] {
+    let (mut client, mut server) = (end(protection, masked, true), end(protection, masked, false));
     let mut there = vec![sealed(&mut client, b""), sealed(&mut client, b"\x82hi")];
     let mut back = vec![sealed(&mut server, b"\x82ok")];
     client.set_update_after(1);
@@ -47,7 +50,7 @@ fn in_turn(protection: Protection) -> [Line; 2] {
     let (after_there, after_back) = (sealed(&mut client, b"\x82after"), sealed(&mut server, b"\x82after"));
     [("client", there, after_there), ("server", back, after_back)].map(|(from, packets, after)| {
         let broken = broken(protection, &packets[0], &after);
-        line(protection, "in turn", from, &packets, broken, &after)
+        line(protection, masked, "in turn", from, &packets, broken, &after)
     })
 }
 
@@ -58,6 +61,7 @@ fn far_ahead(cipher: Cipher) -> Line {
     let broken = vec![("1024 behind, and more", by_hand(cipher, 0x1_7ffe_fc00).datagram)];
     line(
         Some(cipher),
+        false,
         "numbers far ahead, one out of order",
         "client",
         &packets,
@@ -68,13 +72,14 @@ fn far_ahead(cipher: Cipher) -> Line {
 
 fn line(
     protection: Protection,
+    masked: bool,
     name: &str,
     from: &str,
     packets: &[Packet],
     broken: Vec<(&str, Vec<u8>)>,
     after: &Packet,
 ) -> Line {
-    let mut opener = opener(protection, from);
+    let mut opener = opener(protection, masked, from);
     for packet in packets {
         opener.open(Time::ZERO, &mut packet.datagram.clone()).unwrap();
     }
@@ -83,7 +88,8 @@ fn line(
         Line::named(name).text("error", &variant(&error)).hex("bytes", &datagram)
     });
     let refused: Vec<_> = refused.collect();
-    let line = Line::named(&format!("{}, {name}, from the {from}", name_of(protection)));
+    let masks = if masked { ", masked" } else { "" };
+    let line = Line::named(&format!("{}, {name}{masks}, from the {from}", name_of(protection)));
     let line = line.text("cipher", name_of(protection)).text("from", from);
     let line = match protection {
         None => {
@@ -92,6 +98,7 @@ fn line(
         }
         Some(_) => line.hex("to_server", &count::<32>(TO_SERVER)).hex("to_client", &count::<32>(TO_CLIENT)),
     };
+    let line = if masked { line.number("masked", 1_u32) } else { line };
     let line = line.number("sid", SID).list("packets", packets.iter().map(of_packet));
     line.list("refused", refused).object("after", &of_packet(after))
 }
@@ -128,7 +135,7 @@ pub(crate) fn take(line: &Value) {
         "ChaChaPoly" => Some(Cipher::ChaChaPoly),
         _ => Some(Cipher::AesGcm),
     };
-    let mut opener = opener(protection, line["from"].as_str().unwrap());
+    let mut opener = opener(protection, line["masked"] == 1, line["from"].as_str().unwrap());
     for packet in line["packets"].as_array().unwrap() {
         opens(&mut opener, packet);
     }
@@ -150,22 +157,26 @@ fn of_packet(Packet { pn, body, datagram }: &Packet) -> Line {
     Line::default().wide("pn", *pn).hex("body", body).hex("bytes", datagram)
 }
 
-fn end(protection: Protection, is_client: bool) -> Seal {
+fn end(protection: Protection, masked: bool, is_client: bool) -> Seal {
     let keys = match protection {
         None => Keys::checked(count(1), count(0x11), PROTOCOL),
         Some(cipher) if is_client => Keys::of_client(cipher, count(TO_SERVER), count(TO_CLIENT)),
         Some(cipher) => Keys::of_server(cipher, count(TO_SERVER), count(TO_CLIENT)),
     };
-    Seal::new(Time::ZERO, keys)
+    let mut seal = Seal::new(Time::ZERO, keys);
+    if masked {
+        seal.mask();
+    }
+    seal
 }
 
 /// The end that opens packets from `from`: a client that has started a key update, since a server only
 /// follows.
-fn opener(protection: Protection, from: &str) -> Seal {
+fn opener(protection: Protection, masked: bool, from: &str) -> Seal {
     if from == "client" {
-        return end(protection, false);
+        return end(protection, masked, false);
     }
-    let mut client = end(protection, true);
+    let mut client = end(protection, masked, true);
     let _ = sealed(&mut client, b"");
     client.set_update_after(1);
     let _ = sealed(&mut client, b"");

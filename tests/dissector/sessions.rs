@@ -143,8 +143,15 @@ fn the_handshake_is_shown_as_it_was_sent() {
 fn the_cleartext_of_an_encrypted_session_is_shown() {
     for suite in [Suite::TOKEN, Suite::from_code(0x0101).unwrap()] {
         let captured = run(suite, 3).tap;
-        let fields =
-            ["ww.kind", "ww.sid", "ww.pn", "ww.encrypted", "ww.tag", "ww.handshake_in", "ww.malformed"];
+        let fields = [
+            "ww.kind",
+            "ww.sid",
+            "ww.pn_masked",
+            "ww.encrypted",
+            "ww.tag",
+            "ww.handshake_in",
+            "ww.malformed",
+        ];
         let Some(rows) = tshark::show(&captured, &[], &fields) else { return };
         let is_connect = |(.., datagram): &Captured| datagram[0] == kind::CONNECT;
         let connect = captured.iter().position(is_connect).unwrap() + 1;
@@ -153,7 +160,8 @@ fn the_cleartext_of_an_encrypted_session_is_shown() {
             let (encrypted, tag) = sealed.split_at(sealed.len() - 16);
             let head = [vec![format!("0x{:02x}", datagram[0])], vec![format!("0x{:08x}", data.sid)]];
             assert_eq!(row[..2], head);
-            let rest = [texts([data.pn]), hexes([encrypted]), hexes([tag]), texts([connect]), Vec::new()];
+            let pn = data.pn.to_le_bytes();
+            let rest = [hexes([&pn[..]]), hexes([encrypted]), hexes([tag]), texts([connect]), Vec::new()];
             assert_eq!(row[2..], rest, "{suite:?}");
         }
     }

@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidTag
 from fields import Refused, le
 from noise.exceptions import NoiseInvalidMessage
 from primitives import siphash128
-from seal import REPLAY_WINDOW, Checksum, Cipher, Opener, nearest
+from seal import REPLAY_WINDOW, Checksum, Cipher, Opener, in_clear, nearest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "vectors"
 FORMAT = "ww1-vectors/1"
@@ -167,7 +167,8 @@ def sealed(line: dict) -> None:
         protection = Checksum(salt, wide(line["protocol_id"]))
     else:
         protection = Cipher(line["cipher"], data(line, "to_server" if line["from"] == "client" else "to_client"))
-    opener = Opener(protection, line["sid"])
+    mask = Cipher(line["cipher"], data(line, "to_server")).mask() if "masked" in line else in_clear
+    opener = Opener(protection, line["sid"], mask)
 
     def opens(packet: dict) -> None:
         equal(opener.open(data(packet, "bytes")), (wide(packet["pn"]), data(packet, "body")))

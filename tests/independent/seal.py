@@ -6,6 +6,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from datagrams import DATA
 from fields import Reader, Refused, le, require
+from primitives import siphash128
 
 HEADER = 9
 REPLAY_WINDOW = 1024
@@ -37,6 +38,23 @@ class Cipher:
         return Cipher(self.name, self.aead.encrypt(self.nonce(2**64 - 1), bytes(32), b"")[:32])
 
 
+    def mask(self):
+        """The masks over the headers of a session, if this is its first key of packets to the server: "Masks"."""
+        return Mask(self.aead.encrypt(self.nonce(2**64 - 2), bytes(32), b"")[:16])
+
+
+class Mask:
+    def __init__(self, key: bytes):
+        self.key = key
+
+    def __call__(self, datagram: bytes) -> bytes:
+        """Puts the mask on, or takes it off."""
+        require(len(datagram) >= HEADER + 16, "a packet without a sample")
+        mask = siphash128(self.key, datagram[HEADER : HEADER + 16])
+        masked = bytes([mask[0] & 1, 0, 0, 0, 0]) + mask[1:5]
+        return bytes(a ^ b for a, b in zip(datagram, masked)) + datagram[HEADER:]
+
+
 class Checksum:
     """Suite 0, for both directions."""
 
@@ -56,18 +74,25 @@ class Checksum:
     def next(self):
         raise Refused("a key phase, without keys")
 
+    def mask(self):
+        return in_clear
+
+
+def in_clear(datagram: bytes) -> bytes:
+    return datagram
+
 
 class Sealer:
     """Seals our packets for the session that the peer calls `sid`."""
 
-    def __init__(self, protection, sid: int):
-        self.protection, self.sid = protection, sid
+    def __init__(self, protection, sid: int, mask=in_clear):
+        self.protection, self.sid, self.mask = protection, sid, mask
         self.number, self.phase = 0, 0
 
     def seal(self, body: bytes) -> bytes:
         header = le(DATA + self.phase, 1) + le(self.sid, 4) + le(self.number % 2**32, 4)
         self.number += 1
-        return self.protection.seal(self.number - 1, header, body)
+        return self.mask(self.protection.seal(self.number - 1, header, body))
 
     def update(self) -> None:
         self.protection, self.phase = self.protection.next(), 1 - self.phase
@@ -76,13 +101,14 @@ class Sealer:
 class Opener:
     """Opens the peer's packets for the session that we call `sid`."""
 
-    def __init__(self, protection, sid: int):
-        self.protection, self.sid = protection, sid
+    def __init__(self, protection, sid: int, mask=in_clear):
+        self.protection, self.sid, self.mask = protection, sid, mask
         self.last, self.phase = protection, 0
         self.highest, self.opened = -1, set()
 
     def open(self, datagram: bytes) -> tuple[int, bytes]:
         """Returns the packet number and the body. A refused packet changes nothing."""
+        datagram = self.mask(datagram)
         reader = Reader(datagram)
         phase, sid, low = reader.uint(1) - DATA, reader.uint(4), reader.uint(4)
         require(phase in (0, 1) and sid == self.sid, "kind, or sid")

@@ -10,11 +10,12 @@ import frames
 import handshake
 from fields import Refused
 from kcp import Kcp
-from seal import Opener, Sealer
+from seal import Opener, Sealer, in_clear
 
 DATAGRAM_MAX = 1200
 KCP_LESS = 28  # how much shorter a KCP frame is than the longest datagram
 RESEND_SECONDS = 0.1
+MASKS = 4  # the bit of the features
 BYTES = 0x48bfd42b6d1a6ae1  # FNV-1a of "bytes" and 0xff, the type of messages that are bytes
 ORDERED = [(0, BYTES, (0, 0, 1 << 20))]  # one channel, ordered, of bytes
 
@@ -68,7 +69,9 @@ class Session:
         assert (accept.suite, accept.cid) == (attempt.suite, attempt.cid), accept
         self.accepted = handshake.Msg2.decode(end.read(accept.msg2))
         out, back = end.protection()
-        self.sealer, self.opener = Sealer(out, self.accepted.server_sid), Opener(back, attempt.client_sid)
+        mask = out.mask() if self.accepted.features & MASKS else in_clear
+        self.sealer = Sealer(out, self.accepted.server_sid, mask)
+        self.opener = Opener(back, attempt.client_sid, mask)
         self.kcp = Kcp(self.accepted.server_sid, min(DATAGRAM_MAX, self.accepted.max_datagram) - KCP_LESS)
 
     def question(self, secrets, seconds: float, shape: bytes) -> bytes:
@@ -79,7 +82,7 @@ class Session:
         challenge = ask(self.socket, hello.encode(DATAGRAM_MAX), datagrams.Challenge.decode, seconds)
         assert (challenge.suite, challenge.cid, challenge.stamp) == (hello.suite, hello.cid, hello.stamp), challenge
         numbers = (attempt.suite, attempt.protocol_id, attempt.cid, challenge.epoch, challenge.cookie)
-        msg1 = self.end.write(handshake.Msg1(shape=shape).encode())
+        msg1 = self.end.write(handshake.Msg1(features=MASKS, shape=shape).encode())
         return datagrams.Connect(*numbers, attempt.client_sid, attempt.token, msg1).encode()
 
     def rebind(self) -> None:

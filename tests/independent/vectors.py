@@ -13,7 +13,7 @@ import token_bytes
 from document import Group, blocks
 from fields import Refused
 from primitives import siphash128
-from seal import Opener, Sealer
+from seal import Opener, Sealer, in_clear
 
 CONV = 0x11223344
 PACKETS = 0x7061636B
@@ -159,7 +159,7 @@ def of_server() -> handshake.Msg2:
     return handshake.Msg2(SERVER_SID, 0, 1200, 128, 500, None, siphash128(count(0x10, 16), SERVER_SID.to_bytes(4, "little")), b"")
 
 
-def both_ends(suite: int, msg1: bytes, msg2: bytes, token: bytes = b"") -> tuple:
+def both_ends(suite: int, msg1: bytes, msg2: bytes, token: bytes = b"", masked: bool = False) -> tuple:
     """Client and server after a handshake with these messages."""
     attempt = handshake.Attempt(suite, PROTOCOL, CID, CLIENT_SID, token)
     server = handshake.end(attempt, handshake.Secrets(PSK, SERVER_PRIVATE, random=SERVER_RANDOM), False)
@@ -170,7 +170,9 @@ def both_ends(suite: int, msg1: bytes, msg2: bytes, token: bytes = b"") -> tuple
     equal(server.write(of_server().encode()), msg2, "msg2")
     equal(handshake.Msg2.decode(client.read(msg2)), of_server(), "payload of msg2")
     (client_out, client_in), (server_out, server_in) = client.protection(), server.protection()
-    return Sealer(client_out, SERVER_SID), Opener(client_in, CLIENT_SID), Sealer(server_out, CLIENT_SID), Opener(server_in, SERVER_SID)
+    mask = client_out.mask() if masked else in_clear
+    at_client = Sealer(client_out, SERVER_SID, mask), Opener(client_in, CLIENT_SID, mask)
+    return *at_client, Sealer(server_out, CLIENT_SID, mask), Opener(server_in, SERVER_SID, mask)
 
 
 def data(sealer: Sealer, opener: Opener, body: bytes, expected: bytes) -> None:
@@ -197,9 +199,9 @@ def session(groups: list[Group]) -> None:
     equal(datagrams.Reset.decode(reset), datagrams.Reset(SERVER_SID, of_server().reset_token), "RESET")
 
 
-def noise(suite: int, groups: list[Group]) -> None:
+def noise(suite: int, groups: list[Group], masked: bool = False) -> None:
     msg1, msg2, ping_, pong, hi = (group.bytes for group in groups)
-    to_server, at_client, to_client, at_server = both_ends(suite, msg1, msg2)
+    to_server, at_client, to_client, at_server = both_ends(suite, msg1, msg2, masked=masked)
     data(to_server, at_server, ping(frames.PING), ping_)
     data(to_client, at_client, ping(frames.PONG), pong)
     to_server.update()
@@ -251,7 +253,10 @@ def main() -> None:
     for name, groups in found.items():
         suite = re.fullmatch(r"noise-([0-9a-f]{4})", name)
         try:
-            noise(int(suite[1], 16), groups) if suite else CHECKS[name](groups)
+            if name == "masked":
+                noise(0x0201, found["noise-0201"][:2] + groups, masked=True)
+            else:
+                noise(int(suite[1], 16), groups) if suite else CHECKS[name](groups)
         except KeyError:
             raise AssertionError(f"block {name}: no check") from None
         except AssertionError as error:

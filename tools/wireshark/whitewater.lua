@@ -62,6 +62,7 @@ local fields = {
   features = ProtoField.uint32("ww.handshake.features", "Features", base.HEX),
   counts_marks = ProtoField.bool("ww.handshake.features.ecn", "Counts the marks of ECN", 32, nil, 1),
   takes_repairs = ProtoField.bool("ww.handshake.features.repairs", "Takes repairs", 32, nil, 2),
+  masks = ProtoField.bool("ww.handshake.features.masks", "Masks headers", 32, nil, 4),
   max_datagram = ProtoField.uint16("ww.handshake.max_datagram", "Longest datagram that it takes, bytes"),
   rcv_wnd = ProtoField.uint16("ww.handshake.rcv_wnd", "Receive window, segments"),
   keepalive = ProtoField.uint16("ww.handshake.keepalive", "Between keepalives, ms"),
@@ -75,6 +76,7 @@ local fields = {
   retry_after = ProtoField.uint32("ww.deny.retry_after", "Not to be tried again before, ms"),
   phase = ProtoField.uint8("ww.phase", "Key phase"),
   pn = ProtoField.uint32("ww.pn", "Packet number, its low half (pn)"),
+  pn_masked = ProtoField.bytes("ww.pn_masked", "Packet number, masked unless an end chose otherwise"),
   tag = ProtoField.bytes("ww.tag", "Tag"),
   checksum = ProtoField.uint32("ww.checksum", "Checksum", base.HEX),
   checksum_status = ProtoField.uint8("ww.checksum.status", "The checksum is", base.DEC, STATUS),
@@ -351,6 +353,7 @@ local function limits(from, tree)
   local features, item = from:add(tree, fields.features, 4)
   item:add_le(fields.counts_marks, features)
   item:add_le(fields.takes_repairs, features)
+  item:add_le(fields.masks, features)
   from:add(tree, fields.max_datagram, 2)
   from:add(tree, fields.rcv_wnd, 2)
   from:add(tree, fields.keepalive, 2)
@@ -688,23 +691,22 @@ local function frames(from, tree, pinfo)
 end
 
 local function data(from, tree, pinfo, kind)
-  tree:add(fields.phase, from.tvb(0, 1), kind - DATA):set_generated()
   local sid = from:add(tree, fields.sid, 4):le_uint()
-  local pn = from:add(tree, fields.pn, 4):le_uint()
-  if from:left() < CHECKSUM_LEN then
+  if from:left() < 4 + CHECKSUM_LEN then
     refuse("DATA of " .. from.to .. " bytes")
   end
   local session = find_session(pinfo, sid)
   if session then
     tree:add(fields.handshake, session.number):set_generated()
   end
-  local is_checked = ww.prefs.assume_checked or from:left() < TAG_LEN -- too short to be encrypted
+  local is_checked = ww.prefs.assume_checked or from:left() < 4 + TAG_LEN -- too short to be encrypted
   if session then
     is_checked = session.suite == CHECKED
   end
-  local words = string.format("DATA sid=0x%08x pn=%d", sid, pn)
-  pinfo.cols.info = words
   if not is_checked then
+    local words = string.format("DATA sid=0x%08x", sid)
+    pinfo.cols.info = words
+    from:add(tree, fields.pn_masked, 4)
     if from:left() < TAG_LEN then
       refuse("DATA of " .. from.to .. " bytes, which has no tag")
     end
@@ -712,6 +714,9 @@ local function data(from, tree, pinfo, kind)
     from:add(tree, fields.tag, TAG_LEN)
     return words .. (session and ", encrypted" or ", of a session whose handshake was not captured")
   end
+  tree:add(fields.phase, from.tvb(0, 1), kind - DATA):set_generated()
+  local words = string.format("DATA sid=0x%08x pn=%d", sid, from:add(tree, fields.pn, 4):le_uint())
+  pinfo.cols.info = words
   local expected
   if session and session.server_salt then
     local salt = xor_bytes(session.client_salt, session.server_salt)

@@ -40,6 +40,7 @@ use super::event::{CloseReason, Event, Undelivered};
 use super::repair::{REPAIR_ROOM, Repairs};
 use super::seal::Seal;
 use super::stats::Counters;
+use super::wire::FEATURE_MASKS;
 use crate::channel::Channels;
 use crate::config::{ConfigError, in_range};
 use crate::packet::AckTracker;
@@ -156,6 +157,9 @@ impl Connection {
         let repairs = Repairs::new(config, features);
         let protected = mtu.current - if repairs.is_some() { REPAIR_ROOM } else { 0 };
         seal.set_update_after(config.key_update.into());
+        if features & FEATURE_MASKS != 0 {
+            seal.mask();
+        }
         seal.rest(); // until there is data: many sessions start, and some never send
         let packed = config.channels(protected);
         Ok(Self {

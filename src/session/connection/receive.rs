@@ -62,6 +62,7 @@ impl Connection {
             return false;
         }
         let len = datagram.len();
+        let header = self.seal.unmask(header, datagram);
         let opened = match self.seal.open_data(now, header, datagram) {
             Ok(opened) => opened,
             Err(error) => {

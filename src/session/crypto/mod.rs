@@ -10,7 +10,7 @@ mod plain;
 
 use super::Suite;
 use super::exchange::{Attempt, HandshakeError};
-use super::seal::{Keys, OpenError, SealError};
+use super::seal::{Keys, MaskKey, OpenError, SealError};
 use super::wire::Data;
 use crate::time::Time;
 
@@ -95,6 +95,11 @@ pub(super) trait Protection: Send + Sync {
     /// Opens a packet, with header and tail, in place. `header` has its phase, its number, and whether that
     /// number is higher than all opened before.
     fn open(&mut self, now: Time, header: (bool, u64, bool), packet: &mut [u8]) -> Result<(), OpenError>;
+
+    /// The key to mask headers with, until the first update. `None`: nothing is secret.
+    fn mask_key(&self) -> Option<MaskKey> {
+        None
+    }
 
     /// How often the keys were updated, for sending and for receiving.
     fn updates(&self) -> (u64, u64) {

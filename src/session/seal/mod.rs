@@ -5,6 +5,10 @@
 //! key. A packet changes nothing until its checksum or tag has been verified.
 #![expect(clippy::missing_errors_doc, reason = "the errors say when")]
 
+mod mask;
+
+pub(in crate::session) use mask::MaskKey;
+
 use super::crypto::Protection;
 use super::replay::{ReplayWindow, Replayed, expand, truncate};
 use super::wire::{DATA_HEADER_LEN, Data, PacketError};
@@ -17,6 +21,8 @@ pub use super::crypto::noise::replace_ciphers;
 /// Seals and opens the DATA packets at one end of one session.
 pub struct Seal {
     protection: Box<dyn Protection>,
+    /// `None`: headers are in clear.
+    mask_key: Option<MaskKey>,
     /// Number of the next packet to seal.
     next_pn: u64,
     window: ReplayWindow,
@@ -88,12 +94,19 @@ impl Seal {
         let overhead = u16::try_from(DATA_HEADER_LEN + protection.tail()).unwrap_or(u16::MAX);
         Self {
             protection,
+            mask_key: None,
             next_pn: 0,
             window: ReplayWindow::default(),
             forged: 0,
             overhead,
             is_resting: false,
         }
+    }
+
+    /// From now on, masks the numbers and phases of packets, as the other end has to do as well. Has no effect without
+    /// a cipher, or once a key was updated.
+    pub fn mask(&mut self) {
+        self.mask_key = self.protection.mask_key();
     }
 
     /// Appends room for the header of a packet to the buffer; append the frames next. Returns where the
@@ -126,6 +139,9 @@ impl Seal {
         }
         let header = Data { phase: false, sid, pn: truncate(pn) };
         self.protection.seal(now, (header, pn), buffer, start)?;
+        if let Some(key) = &self.mask_key {
+            mask::mask(key, buffer.get_mut(start..).unwrap_or_default());
+        }
         self.next_pn += 1;
         Ok(pn)
     }
@@ -134,10 +150,16 @@ impl Seal {
     /// error (not a DATA packet, a replay, or not authentic) changes nothing but a counter.
     pub fn open<'a>(&mut self, now: Time, datagram: &'a mut [u8]) -> Result<Opened<'a>, OpenError> {
         let (header, _) = Data::decode(datagram)?;
+        let header = self.unmask(header, datagram);
         self.open_data(now, header, datagram)
     }
 
-    /// Like [`open`](Self::open), for a packet whose header has been read.
+    /// Takes the mask from the header of a packet, once.
+    pub(in crate::session) fn unmask(&self, header: Data, datagram: &mut [u8]) -> Data {
+        self.mask_key.as_ref().and_then(|key| mask::mask(key, datagram)).unwrap_or(header)
+    }
+
+    /// Like [`open`](Self::open), for a packet whose header has been read and unmasked.
     pub(in crate::session) fn open_data<'a>(
         &mut self,
         now: Time,

@@ -60,6 +60,8 @@ pub const USER_MAX: usize = 256;
 pub const FEATURE_ECN: u32 = 1;
 /// A feature bit of the handshake: the sender accepts repairs, and reports losses.
 pub const FEATURE_REPAIRS: u32 = 2;
+/// A feature bit of the handshake: the sender masks the headers of packets.
+pub const FEATURE_MASKS: u32 = 4;
 
 /// The first byte of a datagram.
 pub mod kind {

@@ -251,12 +251,19 @@ impl Data {
     /// Returns the header and what follows it.
     pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         let phase = datagram.first() == Some(&(kind::DATA | PHASE));
-        let mut reader = of_kind(kind::DATA | if phase { PHASE } else { 0 }, datagram)?;
-        let (sid, pn) = (reader.u32()?, reader.u32()?);
-        if reader.rest().len() < SEALED_MIN {
-            return Err(PacketError::Length { have: datagram.len() });
-        }
-        Ok((Self { phase, sid, pn }, reader.rest()))
+        of_kind(kind::DATA | if phase { PHASE } else { 0 }, datagram)?;
+        let (head, sealed) = datagram
+            .split_first_chunk()
+            .filter(|(_, sealed)| sealed.len() >= SEALED_MIN)
+            .ok_or(PacketError::Length { have: datagram.len() })?;
+        Ok((Self::read(head), sealed))
+    }
+
+    /// Reads the bytes of a header, whose kind is known.
+    #[must_use]
+    pub const fn read(&[kind, s0, s1, s2, s3, p0, p1, p2, p3]: &[u8; DATA_HEADER_LEN]) -> Self {
+        let (sid, pn) = (u32::from_le_bytes([s0, s1, s2, s3]), u32::from_le_bytes([p0, p1, p2, p3]));
+        Self { phase: kind & PHASE != 0, sid, pn }
     }
 
     /// Returns the bytes of the header.

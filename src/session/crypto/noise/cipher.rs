@@ -7,6 +7,7 @@ use super::fast::Fast as Any;
 #[cfg(not(feature = "ring"))]
 use super::pure::Pure as Any;
 use crate::session::Cipher;
+use crate::session::seal::MaskKey;
 #[cfg(fuzzing)]
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -76,6 +77,19 @@ impl Keyed {
         let mut key = Key::new([0; 32]);
         let _ = self.encrypt(u64::MAX, &[], &mut *key);
         key
+    }
+}
+
+impl Keyed {
+    /// Derives the key of the masks over headers, in the way of `next` with the nonce before. `None`: a fuzzer reads
+    /// headers.
+    pub(super) fn mask_key(&self) -> Option<MaskKey> {
+        #[cfg(fuzzing)]
+        if REPLACED.load(Relaxed) {
+            return None;
+        }
+        let mut key = MaskKey::default();
+        self.encrypt(u64::MAX - 1, &[], &mut *key).map(|_| key)
     }
 }
 

@@ -8,7 +8,7 @@ use super::Key;
 use super::cipher::{Keyed, TAG_LEN};
 use crate::session::Cipher;
 use crate::session::crypto::Protection;
-use crate::session::seal::{OpenError, SealError};
+use crate::session::seal::{MaskKey, OpenError, SealError};
 use crate::session::wire::{DATA_HEADER_LEN, Data};
 use crate::time::Time;
 use std::time::Duration;
@@ -22,13 +22,13 @@ pub(super) struct Phases {
     old: Option<Box<(Key, Time)>>,
     /// How often the keys were updated, for sending and for receiving. The first is at most 1 ahead of the
     /// second.
-    generation: (u64, u64),
-    /// Packets sealed with `send`, and packets opened since `send` came into use.
-    packets: (u64, u64),
+    generation: (u32, u32),
+    /// Packets sealed with `send`, and packets opened since `send` came into use; 2^32 - 1: that many or more.
+    packets: (u32, u32),
     /// When `send` was first used.
     since: Time,
-    /// If this end starts updates: after how many packets in either direction.
-    update_after: Option<u64>,
+    /// After how many packets in either direction this end starts an update; [`FOLLOWS`]: it starts none.
+    update_after: u64,
 }
 
 impl Phases {
@@ -42,16 +42,19 @@ impl Phases {
             generation: (0, 0),
             packets: (0, 0),
             since: Time::ZERO,
-            update_after: client.then_some(UPDATE_AFTER),
+            update_after: if client { UPDATE_AFTER } else { FOLLOWS },
         }
     }
 
     /// Updates the key if this end starts updates and one is due.
     fn update_if_due(&mut self, now: Time) {
-        let Some(after) = self.update_after else { return };
+        let after = self.update_after;
         let answered = self.generation.0 == self.generation.1;
         let (sealed, opened) = self.packets;
-        if answered && (sealed.max(opened) >= after || now.since(self.since) >= UPDATE_AGE) {
+        if after != FOLLOWS
+            && answered
+            && (u64::from(sealed.max(opened)) >= after || now.since(self.since) >= UPDATE_AGE)
+        {
             self.update_send(now);
         }
     }
@@ -100,7 +103,7 @@ impl Protection for Phases {
         }
         let tag = self.send.seal(pn, head, body).ok_or(SealError::KeySpent)?;
         buffer.extend_from_slice(&tag);
-        self.packets.0 += 1;
+        self.packets.0 = sealed.saturating_add(1);
         Ok(())
     }
 
@@ -131,17 +134,25 @@ impl Protection for Phases {
         if !opened {
             return Err(OpenError::Forged);
         }
-        self.packets.1 += 1;
+        self.packets.1 = self.packets.1.saturating_add(1);
         self.old.take_if(|old| now >= old.1);
         Ok(())
     }
 
+    fn mask_key(&self) -> Option<MaskKey> {
+        let of_client = if self.update_after == FOLLOWS { &self.receive } else { &self.send };
+        of_client.mask_key().filter(|_| self.generation == (0, 0))
+    }
+
     fn updates(&self) -> (u64, u64) {
-        self.generation
+        let (sending, receiving) = self.generation;
+        (sending.into(), receiving.into())
     }
 
     fn update_after(&mut self, packets: u64) {
-        self.update_after = self.update_after.map(|_| packets);
+        if self.update_after != FOLLOWS {
+            self.update_after = packets;
+        }
     }
 
     fn memory(&self) -> usize {
@@ -163,10 +174,12 @@ impl Protection for Phases {
     }
 }
 
+/// The server's end starts no updates.
+const FOLLOWS: u64 = u64::MAX;
 /// Packets in either direction after which a key is updated. RFC 9001 section 6.6 allows 2^23 for AES-GCM.
 const UPDATE_AFTER: u64 = 1 << 20;
 /// Packets that one AES-GCM key may seal. Source: RFC 9001 section 6.6.
-const AES_GCM_PACKETS: u64 = 1 << 23;
+const AES_GCM_PACKETS: u32 = 1 << 23;
 /// Longest time that a key is used, if packets are sent.
 const UPDATE_AGE: Duration = Duration::from_secs(15 * 60);
 /// How long packets of the previous phase are still opened.
