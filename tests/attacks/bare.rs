@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::{Command, Header, Segment};
-use whitewater::kcp::{Config, Conv, Kcp, Millis, PeerEvent, Peers, PeersConfig, Sn};
+use whitewater::kcp::{Config, Conv, Kcp, Millis, PeerEvent, Peers, PeersConfig, Sn, Strangers};
 use whitewater::machine::{DatagramQueue, Machine as _};
 use whitewater_sim::SimRng;
 
@@ -337,4 +337,98 @@ fn questions_that_wait_are_bounded() {
     program.drain(|_, _| asked += 1);
     assert_eq!((asked, stats.asked, stats.refused_questions), (512, 512, 99_488));
     assert!(heap.bytes_max < 100_000, "{} bytes", heap.bytes_max);
+}
+
+/// The first fragments of a message that never ends, each in a datagram as long as the mtu.
+fn endless(conv: u32) -> impl Iterator<Item = Vec<u8>> {
+    (0..127u8).map(move |sn| {
+        let mut datagram = push(conv, sn.into(), &[7; 1376]);
+        datagram[5] = 127 - sn;
+        datagram
+    })
+}
+
+fn hostile_address(number: u32) -> SocketAddr {
+    let [_, _, a, b] = (number / 16).to_be_bytes();
+    SocketAddr::from(([20, 0, a, b], 1000 + u16::try_from(number % 16).unwrap()))
+}
+
+/// As little as 1024 peers can have.
+const MEMORY: u64 = 128 << 20;
+
+/// 656 peers of 41 addresses hold what the listener gives them, while 20 others play and 20 more come.
+fn besieged(memory: u64, hostile: u32) -> (World, u64) {
+    let server = PeersConfig { memory, strangers: Strangers::Trusted, ..config(Config::default()) };
+    let mut world = World::new(&server, 0, 6);
+    world.program.extra = 100;
+    let players: Vec<_> = (0..20).map(|number| world.add(&Config::default(), ms(40 + number))).collect();
+    let mut newcomers = Vec::new();
+    let heap = allocation_counter::measure(|| {
+        world.run(300);
+        for number in 0..hostile {
+            for datagram in endless(number) {
+                world.program.give(hostile_address(number), &datagram);
+                assert!(world.program.peers.stats().memory <= memory);
+            }
+            if number % 16 == 0 {
+                world.step();
+            }
+        }
+        for round in 0..200 {
+            let now = world.program.now;
+            for player in &players {
+                world.clients.get_mut(player).unwrap().ask(now);
+            }
+            if round % 10 == 0 {
+                newcomers.push(world.add(&Config::default(), ms(100)));
+            }
+            world.run(20);
+        }
+        world.run(1_000);
+    });
+    assert!(world.program.peers.stats().memory <= memory);
+    assert!(newcomers.iter().all(|address| world.clients[address].answered.len() == 1));
+    (world, heap.bytes_max)
+}
+
+#[test]
+fn the_memory_of_all_peers_is_limited_and_each_has_its_part() {
+    let slowest =
+        |world: &World| world.clients.values().flat_map(|client| &client.answered).max().copied().unwrap();
+    let (calm, _) = besieged(MEMORY, 0);
+    let (world, heap) = besieged(MEMORY, 656);
+    assert!(heap <= MEMORY + MEMORY / 8, "{heap} bytes");
+    assert!(world.clients.values().take(20).all(|client| client.answered.len() == 201));
+    assert_eq!(slowest(&world), slowest(&calm), "honest peers do not notice");
+    assert!(world.program.peers.stats().limited > 0);
+}
+
+/// The program has much to say to peers that acknowledge nothing.
+#[test]
+fn what_peers_do_not_acknowledge_is_within_the_memory() {
+    let memory = MEMORY;
+    let server = PeersConfig { memory, strangers: Strangers::Trusted, ..config(Config::default()) };
+    let mut program = Program::new(&server);
+    let mut refused = 0;
+    let heap = allocation_counter::measure(|| {
+        for number in 0..656 {
+            program.peers.give(program.now, hostile_address(number), &spoofed(number));
+        }
+        let ids: Vec<_> = program.peers.ids().collect();
+        assert_eq!(ids.len(), 656);
+        for round in 0..200 {
+            for id in &ids {
+                let sent = program.peers.peer(*id).unwrap().send(&[7; 5_000]);
+                refused += u64::from(sent.is_err_and(|error| error.is_full()));
+            }
+            assert!(program.peers.stats().memory <= memory, "{round}");
+            if round % 10 == 0 {
+                program.drain(|_, _| {});
+            }
+        }
+    });
+    assert!(heap.bytes_max <= memory + memory / 8, "{} bytes", heap.bytes_max);
+    assert!(refused > 0);
+    let id = program.peers.register(program.now, SocketAddr::from(([10, 0, 0, 1], 1)), Conv(1)).unwrap();
+    program.peers.peer(id).unwrap().send(&[7; 2_000]).unwrap();
 }

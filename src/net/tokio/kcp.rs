@@ -11,7 +11,7 @@ use super::stream::{Reader, Way, Writer, stream};
 use crate::kcp;
 use crate::net::Clock;
 use crate::seq::Conv;
-use crate::session::peers::{Peer, Peers, PeersConfig, PeersStats, RegisterError, Strangers};
+use crate::session::peers::{Peer, Peers, PeersConfig, PeersStats, RegisterError};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
@@ -69,7 +69,7 @@ impl KcpStream {
     /// If the socket is not connected or fails, or `config` is out of range ([`Error::Config`]).
     pub fn from_socket(socket: UdpSocket, conv: Conv, config: &PeersConfig) -> io::Result<Self> {
         let peer = as_v4(socket.peer_addr()?);
-        let config = PeersConfig { strangers: Strangers::Refused, max_peers: 1, ..config.clone() };
+        let config = config.for_one();
         let driver = drive(socket, &config, false)?;
         let stream = Self::register(&driver.shared, peer, conv).map_err(io::Error::other)?;
         ::tokio::spawn(driver);

@@ -91,6 +91,7 @@ impl Peers {
 
     fn accept(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<PeerId> {
         let mut peer = Peer::new(self, now, from, conv, Some(host(from)))?;
+        self.memory.grant(&mut peer);
         if !peer.input(now, datagram) {
             self.stats.strays += 1;
             return None;

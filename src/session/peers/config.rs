@@ -1,6 +1,6 @@
 //! The limits and statistics of bare KCP peers, and why one cannot be registered.
 
-use crate::config::{ConfigError, time_in_range};
+use crate::config::{ConfigError, in_range, time_in_range, unless};
 use crate::kcp::{self, EnvelopeConfig};
 use crate::seq::Conv;
 use std::net::SocketAddr;
@@ -27,6 +27,11 @@ pub struct PeersConfig {
     pub accepts_per_second: u32,
     /// New strangers at once from one address; 16 by default.
     pub accept_burst: u32,
+    /// Most bytes that all peers may hold together, 1 MiB to 2^40: their state, and what waits to be sent, acknowledged
+    /// and read; 256 MiB by default, at least 128 KiB for each of `max_peers`. Half is divided evenly among the most
+    /// peers there may be, and each can always use its part. When the rest is used up, no peer gets more than its part:
+    /// its window closes early, and [`SendError::Full`](kcp::SendError) refuses what is more or longer.
+    pub memory: u64,
     /// Silence after which a peer is gone; 30 s by default, at least 1 ms. Bare KCP has no keep-alive, so both ends
     /// must send something now and then.
     pub idle_timeout: Duration,
@@ -71,6 +76,7 @@ impl Default for PeersConfig {
             max_peers_per_address: 16,
             accepts_per_second: 4,
             accept_burst: 16,
+            memory: 256 << 20,
             idle_timeout: Duration::from_secs(30),
             quarantine: Duration::from_secs(10),
             eager: false,
@@ -86,6 +92,12 @@ impl PeersConfig {
         Self { strangers: Strangers::Refused, ..Self::default() }
     }
 
+    /// For one registered peer, which may hold whatever its control block allows.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn for_one(&self) -> Self {
+        Self { strangers: Strangers::Refused, max_peers: 1, memory: MEMORY_MAX, ..self.clone() }
+    }
+
     /// Checks every field against its range. Zero peers is allowed.
     ///
     /// # Errors
@@ -96,9 +108,21 @@ impl PeersConfig {
         if let Some(envelope) = &self.envelope {
             envelope.inside(&self.kcp)?;
         }
+        in_range("memory", self.memory, 1 << 20..=MEMORY_MAX)?;
+        unless(
+            self.memory < PEER_MIN.saturating_mul(self.max_peers as u64),
+            "memory",
+            "has to be at least 128 KiB for each of `max_peers`: raise it, or lower `max_peers`",
+        )?;
         time_in_range("idle_timeout", self.idle_timeout, 1..=u64::MAX)
     }
 }
+
+/// Most memory, bytes: more than any machine has.
+const MEMORY_MAX: u64 = 1 << 40;
+/// Least memory for each of `max_peers`, bytes: a quarter of it is the part of a peer, of which a quarter, five datagrams,
+/// can wait to be read.
+const PEER_MIN: u64 = 128 << 10;
 
 stats! {
     /// What was accepted, ended and dropped, by kind.
@@ -110,6 +134,10 @@ stats! {
         pub accepted: u64 => "whitewater_listener_accepted_total",
         /// Strangers asked to prove their address, as often as they were asked.
         pub asked: u64 => "whitewater_listener_asked_total",
+        /// Bytes that all peers hold.
+        pub memory: u64 => "whitewater_listener_memory_bytes",
+        /// Times that a peer had to make do with its part of the memory.
+        pub limited: u64 => "whitewater_listener_limited_total",
         /// Peers ended by silence.
         pub closed_idle: u64 => "whitewater_listener_closed_total" [reason: "idle", "Peers that are gone"],
         /// Peers ended by a dead link.

@@ -2,6 +2,8 @@
 
 mod admission;
 mod config;
+mod envelope;
+mod memory;
 mod peer;
 mod proof;
 
@@ -12,12 +14,13 @@ use super::hash_key;
 use super::seats::{Agenda, Graves, Hosts, Name, TIMERS_EACH};
 use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
-use crate::kcp::{Envelope, Opened};
+use crate::kcp::Envelope;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::conv_of;
+use memory::Memory;
 use proof::Proofs;
 use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
@@ -61,6 +64,9 @@ pub struct Peers {
     /// Boxed, because half of a large table may be empty.
     peers: HashMap<PeerId, Box<Peer>, Given>,
     by_name: HashMap<Name, PeerId, Keyed>,
+    memory: Memory,
+    /// The peer that the program used last, whose memory may have changed since it was counted.
+    lent: Option<PeerId>,
     /// The peer of the last datagram: the next is often from the same.
     last: Option<(Name, PeerId)>,
     registered: usize,
@@ -101,6 +107,8 @@ impl Peers {
             proofs,
             peers: HashMap::default(),
             by_name: HashMap::with_hasher(Keyed(key())),
+            memory: Memory::new(&config),
+            lent: None,
             last: None,
             hosts: Hosts::default(),
             registered: 0,
@@ -182,9 +190,12 @@ impl Peers {
 
     /// A peer to use. `None`: it is gone. What is sent to it leaves when the machine is next drained.
     pub fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
+        self.settle();
         let peer = self.peers.get_mut(&id)?;
         peer.is_touched = true;
         self.agenda.list(id, &mut peer.entry);
+        self.memory.grant(peer);
+        self.lent = Some(id);
         Some(peer)
     }
 
@@ -242,7 +253,8 @@ impl Peers {
     /// What was accepted, ended and dropped.
     #[must_use]
     pub const fn stats(&self) -> PeersStats {
-        self.stats
+        let Memory { used, limited, .. } = self.memory;
+        PeersStats { memory: used, limited, ..self.stats }
     }
 
     /// The envelope around KCP; see [`PeersConfig::envelope`].
@@ -252,49 +264,30 @@ impl Peers {
     }
 
     fn deliver(&mut self, now: Time, id: PeerId, datagram: &[u8]) -> Option<PeerId> {
+        self.settle();
         let peer = self.peers.get_mut(&id)?;
+        self.memory.grant(peer);
         if !peer.input(now, datagram) {
             self.stats.rejected += 1;
             return None;
         }
+        self.memory.count(peer);
         peer.heard = now;
         peer.shrunk = false;
         changed(&mut self.agenda, &mut self.events, id, peer);
         Some(id)
     }
 
-    /// Takes a datagram and unwraps it, if there is an envelope.
+    /// Counts what the program has changed.
     #[inline]
-    fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
-        let Some(envelope) = &mut self.envelope else {
-            self.route(now, from, datagram);
-            return;
-        };
-        let Some(Opened { kcp, shard }) = envelope.open(datagram) else {
-            return log::trace!("dropped a datagram from {from}: the envelope refuses it");
-        };
-        let taken_by = kcp.and_then(|datagram| self.route(now, from, datagram));
-        if let Some(shard) = shard
-            && (taken_by.is_some() || kcp.is_none())
-        {
-            self.rebuild(now, from, taken_by, shard);
-        }
-    }
-
-    /// Gives a peer what a shard makes it possible to rebuild.
-    fn rebuild(&mut self, now: Time, from: SocketAddr, taken_by: Option<PeerId>, shard: &[u8]) {
-        let Some(envelope) = &mut self.envelope else { return };
-        let Some(id) = envelope.handle_shard(from, taken_by.map(|id| id.0), shard).map(PeerId) else {
-            return;
-        };
-        if let Some(peer) = self.peers.get_mut(&id)
-            && peer.rebuild(now, id, &mut **envelope)
-        {
-            changed(&mut self.agenda, &mut self.events, id, peer);
+    fn settle(&mut self) {
+        if let Some(peer) = self.lent.take().and_then(|id| self.peers.get_mut(&id)) {
+            self.memory.count(peer);
         }
     }
 
     fn insert(&mut self, name: Name, mut peer: Peer) -> PeerId {
+        self.memory.count(&mut peer);
         let id = PeerId(self.next_id);
         self.next_id += 1;
         self.agenda.list(id, &mut peer.entry);
@@ -309,6 +302,7 @@ impl Peers {
 
     fn remove(&mut self, id: PeerId) -> Option<Peer> {
         let mut peer = *self.peers.remove(&id)?;
+        self.memory.dismiss(&mut peer);
         self.by_name.remove(&name(peer.peer_addr(), peer.conv()));
         self.last = None;
         self.agenda.leave(id, &mut peer.entry);
@@ -379,9 +373,9 @@ impl Machine for Peers {
                 continue;
             }
             while std::mem::take(&mut peer.is_touched) || peer.has_left_more() {
-                if let Some(reason) =
-                    peer.serve(now, id, &self.config, self.envelope.as_deref_mut(), &mut self.events)
-                {
+                let gone = peer.serve(now, id, &self.config, self.envelope.as_deref_mut(), &mut self.events);
+                self.memory.count(peer);
+                if let Some(reason) = gone {
                     self.end(id, reason);
                     continue 'seats;
                 }
@@ -390,6 +384,9 @@ impl Machine for Peers {
                 out.extend_from_slice(datagram);
                 self.agenda.sent(datagram.len());
                 return Some(peer.peer_addr().into());
+            }
+            if peer.trim() {
+                self.memory.count(peer);
             }
             self.agenda.end_turn(Some(&mut peer.entry));
             self.agenda.put_off(id, &mut peer.entry);

@@ -1,5 +1,6 @@
 //! One bare KCP peer, and what is due for it.
 
+use super::memory::Allowance;
 use super::{Peers, PeersConfig};
 use crate::events::Logged;
 use crate::kcp::{Envelope, Event, Kcp, RecvError, SendError, Stats};
@@ -62,6 +63,9 @@ pub struct Peer {
     address: SocketAddr,
     /// The address whose limits it counts against. `None`: it was registered.
     pub(super) host: Option<IpAddr>,
+    /// Bytes that it counts for in the memory of all peers, and how many it may hold.
+    pub(super) counted: u64,
+    allowance: Allowance,
     pub(super) heard: Time,
     pub(super) entry: Entry,
     /// It must be served before its datagrams are sent.
@@ -103,6 +107,8 @@ impl Peer {
             kcp,
             address,
             host,
+            counted: 0,
+            allowance: Allowance::Ample(0),
             heard: now,
             entry: Entry::at(now),
             is_touched: true,
@@ -125,7 +131,11 @@ impl Peer {
     ///
     /// The send queue is full; [`PeerEvent::Writable`] tells when to try again. Or the message is too long.
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
-        let sent = self.kcp.send(message);
+        let sent = if self.has_memory(message.len()) {
+            self.kcp.send(message)
+        } else {
+            Err(SendError::Full { segments: self.kcp.wait_snd(), bytes: self.kcp.send_held() })
+        };
         self.flush |= self.flushes_sends;
         self.blocked |= sent.is_err_and(|error| error.is_full());
         sent
@@ -205,6 +215,46 @@ impl Peer {
         &mut self.kcp
     }
 
+    /// Bytes of memory that it holds, used or not.
+    pub(super) fn memory(&self) -> u64 {
+        let wrapped = self.wrapped.as_deref().map_or(0, |queue| size_of_val(queue) + queue.memory());
+        (size_of::<Self>() + self.kcp.memory() + self.kcp.output().memory() + wrapped) as u64
+    }
+
+    /// Is told how much it may hold from now on. Returns whether that has become its part.
+    #[inline]
+    pub(super) fn allow(&mut self, allowance: Allowance) -> bool {
+        let before = std::mem::replace(&mut self.allowance, allowance);
+        let room = match (before, allowance) {
+            (Allowance::Ample(_), Allowance::Ample(_)) => return false,
+            (_, Allowance::Part(bytes)) => u32::try_from(bytes / TO_READ).unwrap_or(u32::MAX),
+            (Allowance::Part(_), Allowance::Ample(_)) => u32::MAX,
+        };
+        self.kcp.set_receive_room(room);
+        matches!((before, allowance), (Allowance::Ample(_), Allowance::Part(_)))
+    }
+
+    /// Frees the memory of datagrams that have left, if it has no more than its part.
+    pub(super) fn trim(&mut self) -> bool {
+        if matches!(self.allowance, Allowance::Ample(_)) {
+            return false;
+        }
+        self.kcp.output_mut().shrink();
+        if let Some(wrapped) = &mut self.wrapped {
+            wrapped.shrink();
+        }
+        true
+    }
+
+    /// Whether a message of `len` bytes may be queued.
+    #[inline]
+    fn has_memory(&self, len: usize) -> bool {
+        match self.allowance {
+            Allowance::Ample(bytes) => (self.kcp.memory() + len) as u64 <= bytes,
+            Allowance::Part(bytes) => (self.kcp.send_held() + len) as u64 <= bytes / TO_SEND,
+        }
+    }
+
     /// Takes a datagram from the peer. Returns whether it changed anything.
     pub(super) fn input(&mut self, now: Time, datagram: &[u8]) -> bool {
         let result = self.kcp.input(now, datagram);
@@ -250,7 +300,8 @@ impl Peer {
         if now >= idle_at {
             return Some(PeerCloseReason::Idle);
         }
-        let has_room = self.blocked && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
+        let waits = self.blocked && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
+        let has_room = waits && self.has_memory(self.kcp.config().mtu.into());
         let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
         self.blocked &= !has_room;
         self.is_asked &= !is_delivered;
@@ -271,6 +322,7 @@ impl Peer {
         }
         let check = self.kcp.check(now).map(|at| at.max(now));
         let due = [check, self.leaves_by].into_iter().flatten().fold(idle_at, Time::min);
+        let due = if waits && !has_room { due.min(now + MEMORY_AGAIN) } else { due };
         self.entry.due = if !self.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
         None
     }
@@ -316,5 +368,11 @@ impl Peer {
     }
 }
 
+/// Which share of its part a peer can fill with what waits to be read, and with what waits to be sent or acknowledged.
+/// The rest is for buffers, which double, and for datagrams.
+const TO_READ: u64 = 4;
+const TO_SEND: u64 = 8;
+/// How often a peer looks whether there is memory again.
+const MEMORY_AGAIN: Duration = Duration::from_millis(100);
 /// Silence after which a peer frees memory.
 const QUIET: Duration = Duration::from_secs(2);

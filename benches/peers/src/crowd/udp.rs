@@ -280,6 +280,7 @@ impl Listener {
         let config = kcp::PeersConfig {
             kcp: Config { snd_wnd: 32, snd_queue: 4096, ..Config::default() },
             max_peers: addresses.len(),
+            memory: 1 << 40,
             ..kcp::PeersConfig::registered()
         };
         let mut listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), &config).expect("a port");
