@@ -125,12 +125,12 @@ fn random(seed: u64) -> SimRng {
 
 impl Door {
     fn new(suite: Suite) -> Self {
-        let psk = suite.needs_psk().then_some([1; 32]);
+        let psk = suite.needs_psk().then(|| [1; 32].into());
         let key = suite.needs_server_key().then_some([2; 32]);
         let limits = ServerConfig {
             suites: vec![suite],
-            psk,
-            server_key: key,
+            psk: psk.clone(),
+            server_key: key.map(Into::into),
             ..ServerConfig::insecure(SessionConfig::default())
         };
         let limits = ServerConfig { accepts_per_second: 1_000_000, accept_burst: 1_000_000, ..limits };
@@ -236,7 +236,7 @@ fn handshakes(criterion: &mut Criterion) {
             continue;
         }
         let mut door = Door::new(suite);
-        door.config.psk = door.config.psk.map(|_| [9; 32]);
+        door.config.psk = door.config.psk.map(|_| [9; 32].into());
         #[cfg(feature = "crypto")]
         if !suite.needs_psk() {
             door.config.server_key = Some(whitewater::session::public_key(&[9; 32]));

@@ -41,8 +41,8 @@ fn a_client_written_from_the_document_works_with_our_server() {
     let session = SessionConfig { protocol_id: PROTOCOL_ID, ..SessionConfig::default() };
     let config = ServerConfig {
         suites: [&[Suite::Checked][..], &Suite::ALL].concat(),
-        psk: Some(PSK),
-        server_key: Some(SERVER_KEY),
+        psk: Some(PSK.into()),
+        server_key: Some(SERVER_KEY.into()),
         reset_key: Some([10; 16]),
         accept_burst: 100,
         deny_protocol: true,

@@ -110,7 +110,7 @@ fn reason(event: &Event) -> Option<CloseReason> {
 }
 
 fn server_config() -> ServerConfig {
-    let psk = SUITE.needs_psk().then_some(PSK);
+    let psk = SUITE.needs_psk().then(|| PSK.into());
     // All clients of a test have the same address and come at once.
     let (sessions_per_address, accepts_per_second, accept_burst) = (1000, 1000, 1000);
     let suites = vec![SUITE];
@@ -126,7 +126,7 @@ fn server_config() -> ServerConfig {
 }
 
 fn client_config() -> ClientConfig {
-    let psk = SUITE.needs_psk().then_some(PSK);
+    let psk = SUITE.needs_psk().then(|| PSK.into());
     ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(SessionConfig::default()) }
 }
 

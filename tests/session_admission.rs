@@ -266,7 +266,7 @@ fn a_stranger_without_the_secret_displaces_nobody() {
         world.inject(from(number, 1), &connect);
     }
     for number in 0..30 {
-        let garbage = ClientConfig { psk: Some([9; 32]), ..client_config(SUITE) };
+        let garbage = ClientConfig { psk: Some([9; 32].into()), ..client_config(SUITE) };
         let connect = connect_of(&mut world, from(number, 2), 100 + u64::from(number), garbage);
         world.inject(from(number, 2), &connect);
     }

@@ -6,7 +6,7 @@ use common::sessions::random;
 use std::time::Duration;
 use whitewater::session::token::ServerKey;
 use whitewater::session::{Client, Server, Suite};
-use whitewater::{ClientConfig, ServerConfig, SessionConfig, Time};
+use whitewater::{ClientConfig, ServerConfig, SessionConfig};
 
 const KEY: [u8; 32] = [3; 32];
 
@@ -27,14 +27,17 @@ fn a_server_that_nobody_could_join_is_refused_and_the_error_has_the_cure() {
     let mut cases = vec![
         (with(Vec::new()), "`suites` is empty: use ServerConfig::insecure(..) or ::tokens(..)"),
         (
-            ServerConfig { psk: Some(KEY), ..insecure() },
+            ServerConfig { psk: Some(KEY.into()), ..insecure() },
             "`psk` is not used by any of `suites`: use Suite::TOKEN",
         ),
         (
             ServerConfig { suites: vec![Suite::Checked], ..tokens() },
             "`suites` has one without a pre-shared key, which no connect token is for: use Suite::TOKEN",
         ),
-        (ServerConfig { server_key: Some(KEY), ..insecure() }, "`server_key` is not used by any of `suites`"),
+        (
+            ServerConfig { server_key: Some(KEY.into()), ..insecure() },
+            "`server_key` is not used by any of `suites`",
+        ),
         (ServerConfig { user: vec![0; 257], ..insecure() }, "the length of `user` is 257, outside 0 to 256"),
         (ServerConfig::insecure(short), "`timeout` is 1 s, outside 2 s to 120 s"),
     ];
@@ -43,7 +46,7 @@ fn a_server_that_nobody_could_join_is_refused_and_the_error_has_the_cure() {
             (with(vec![Suite::TOKEN]), "`psk` is missing: use ServerConfig::secret(..) or ::tokens(..)"),
             (with(vec![keyed]), "`server_key` is missing: one of `suites` takes the server's private key"),
             (
-                ServerConfig { psk: Some(KEY), ..tokens() },
+                ServerConfig { psk: Some(KEY.into()), ..tokens() },
                 "`psk` is not used beside `tokens`, which have their own",
             ),
         ]);
@@ -65,7 +68,10 @@ fn a_client_that_could_not_join_is_refused_and_the_error_has_the_cure() {
     let insecure = || ClientConfig::insecure(session());
     let keyed = Suite::from_code(0x301).unwrap();
     let mut cases = vec![
-        (ClientConfig { psk: Some(KEY), ..insecure() }, "`psk` is not used by `suite`: use Suite::TOKEN"),
+        (
+            ClientConfig { psk: Some(KEY.into()), ..insecure() },
+            "`psk` is not used by `suite`: use Suite::TOKEN",
+        ),
         (ClientConfig { server_key: Some(KEY), ..insecure() }, "`server_key` is not used by `suite`"),
         (ClientConfig { user: vec![0; 257], ..insecure() }, "the length of `user` is 257, outside 0 to 256"),
         (ClientConfig { hello: 100, ..insecure() }, "`hello` is 100 bytes, outside 512 bytes to 1200 bytes"),

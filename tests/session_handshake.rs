@@ -46,7 +46,7 @@ struct Path {
 
 impl Path {
     fn new(suite: Suite, change: Change) -> Self {
-        let psk = suite.needs_psk().then_some(PSK);
+        let psk = suite.needs_psk().then(|| PSK.into());
         let private = suite.needs_server_key().then_some(PRIVATE);
         #[cfg(feature = "crypto")]
         let public = private.as_ref().map(public_key);
@@ -55,8 +55,8 @@ impl Path {
         let session = SessionConfig::default();
         let server = ServerConfig {
             suites: vec![suite],
-            psk,
-            server_key: private,
+            psk: psk.clone(),
+            server_key: private.map(Into::into),
             ..ServerConfig::insecure(session.clone())
         };
         let deadline = Duration::from_millis(1500);

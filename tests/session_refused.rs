@@ -36,8 +36,8 @@ fn another_protocol_id_is_reported_on_the_same_host_and_gets_no_answer_elsewhere
 fn a_wrong_secret_makes_no_session_and_ends_in_an_error_within_3_s() {
     if SUITE.needs_psk() {
         let mut world = World::new(1, &server_config(&config(), SUITE));
-        let wrong = ClientConfig { psk: Some([8; 32]), ..client_config(SUITE) };
-        assert_ne!(wrong.psk, Some(PSK));
+        let wrong = ClientConfig { psk: Some([8; 32].into()), ..client_config(SUITE) };
+        assert_ne!(wrong.psk, Some(PSK.into()));
         world.add(&path(0.0), &path(0.0), &config(), wrong);
         world.run(3_000);
         assert!(world.server.is_empty() && world.server.stats().rejected.handshake > 5);
@@ -111,7 +111,7 @@ fn a_client_without_the_secret_is_told_of_that_and_nothing_of_channels() {
             channels: (0..32).map(|number| Channel::<[u8]>::unreliable(number).config()).collect(),
             ..config()
         };
-        let wrong = ClientConfig { psk: Some([8; 32]), ..client_config(SUITE) };
+        let wrong = ClientConfig { psk: Some([8; 32].into()), ..client_config(SUITE) };
         world.add(&path(0.0), &path(0.0), &other, wrong);
         world.run(3_000);
         let from_server = world.tap.iter().filter(|(_, from, ..)| *from == server_address());

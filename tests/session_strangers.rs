@@ -122,12 +122,13 @@ mod secrets {
         for suite in [SUITE, Suite::from_code(0x301).unwrap()] {
             let key = [5; 32];
             let public = public_key(&key);
-            let server_key = suite.needs_server_key().then_some(key);
+            let server_key = suite.needs_server_key().then(|| key.into());
             let config = ServerConfig { server_key, ..server_config(&SessionConfig::default(), suite) };
             let mut world = World::new(1, &config);
-            let honest = ClientConfig { server_key: server_key.map(|_| public), ..client_config(suite) };
+            let public = suite.needs_server_key().then_some(public);
+            let honest = ClientConfig { server_key: public, ..client_config(suite) };
             let garbage = ClientConfig {
-                psk: honest.psk.map(|_| [9; 32]),
+                psk: honest.psk.as_ref().map(|_| [9; 32].into()),
                 server_key: honest.server_key.map(|_| public_key(&[6; 32])),
                 ..honest.clone()
             };

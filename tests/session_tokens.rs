@@ -33,7 +33,7 @@ fn a_token_can_be_used_once_and_only_with_its_secret() {
     let mut world = world();
     let token = token(99, NOW, 2);
     let path = LinkConfig::with_rtt(ms(40));
-    let thief = ClientConfig { psk: Some([9; 32]), ..by_token(&token) };
+    let thief = ClientConfig { psk: Some([9; 32].into()), ..by_token(&token) };
     world.add(&path, &path, &SessionConfig::default(), thief);
     world.run(1_000);
     assert!(world.server.is_empty() && world.server.stats().rejected.handshake > 0);

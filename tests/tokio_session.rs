@@ -51,7 +51,7 @@ fn config() -> SessionConfig {
 fn server_config() -> ServerConfig {
     ServerConfig {
         suites: vec![SUITE],
-        psk: (SUITE != Suite::Checked).then_some(PSK),
+        psk: (SUITE != Suite::Checked).then(|| PSK.into()),
         sessions_per_address: 1000,
         half_open_per_address: 256,
         accept_burst: 1000,
@@ -68,7 +68,7 @@ async fn connect(server: SocketAddr) -> Session {
 }
 
 async fn connect_with(server: SocketAddr, session: SessionConfig) -> Session {
-    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let psk = (SUITE != Suite::Checked).then(|| PSK.into());
     let config = ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(session) };
     timeout(PATIENCE, Client::connect(server, &config)).await.unwrap().unwrap()
 }
@@ -463,7 +463,7 @@ async fn a_server_shuts_down_once_everything_has_arrived_and_frees_its_port() {
 }
 
 fn client_config(user: &[u8]) -> ClientConfig {
-    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let psk = (SUITE != Suite::Checked).then(|| PSK.into());
     ClientConfig { suite: SUITE, psk, user: user.to_vec(), ..ClientConfig::insecure(config()) }
 }
 
@@ -474,7 +474,7 @@ async fn request(server: &Server) -> Request {
 #[tokio::test]
 async fn what_a_client_says_of_itself_and_why_it_was_kicked_is_known_at_the_other_end() {
     let server = server();
-    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let psk = (SUITE != Suite::Checked).then(|| PSK.into());
     let config =
         ClientConfig { suite: SUITE, psk, user: b"Ada".to_vec(), ..ClientConfig::insecure(config()) };
     let (client, session) = tokio::join!(Client::connect(server.local_addr(), &config), accept(&server));
@@ -604,7 +604,7 @@ async fn a_message_of_another_type_ends_the_session_at_once() {
 #[tokio::test]
 async fn a_name_is_resolved_and_an_unspecified_address_is_this_machine() {
     let server = server();
-    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let psk = (SUITE != Suite::Checked).then(|| PSK.into());
     let config = ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(config()) };
     for host in ["localhost", "0.0.0.0"] {
         let connecting = Client::connect((host, server.local_addr().port()), &config);

@@ -73,6 +73,7 @@ mod repair;
 pub(crate) mod replay;
 pub(crate) mod seal;
 mod seats;
+mod secret;
 mod server;
 mod shape;
 mod stats;
@@ -95,6 +96,7 @@ pub(crate) use front::SessionConfig;
 #[cfg(feature = "net")]
 pub(crate) use front::{ClientConfig, CloseReason, Event, ServerConfig, SessionId};
 pub use repair::{RepairConfig, RepairStats};
+pub use secret::Secret;
 pub use server::{Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerStats, shard_of};
 pub use shape::Mismatch;
 pub use stats::{ConnectionStats, KcpTotals, RejectedDatagrams};

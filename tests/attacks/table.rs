@@ -84,7 +84,8 @@ const PRIVATE: [u8; 32] = [3; 32];
 /// A server of that kind, and a client of it.
 fn ends(suite: Suite) -> (ServerConfig, ClientConfig) {
     let server_key = suite.needs_server_key().then_some(PRIVATE);
-    let server = ServerConfig { server_key, ..server_config(&SessionConfig::default(), suite) };
+    let private = server_key.map(Into::into);
+    let server = ServerConfig { server_key: private, ..server_config(&SessionConfig::default(), suite) };
     (server, ClientConfig { server_key: server_key.as_ref().map(public_key), ..client_config(suite) })
 }
 
@@ -258,8 +259,8 @@ fn is_changed(suite: Suite) -> bool {
 fn is_fooled(suite: Suite, psk: [u8; 32]) -> bool {
     let (server, client) = ends(suite);
     let server = ServerConfig {
-        psk: server.psk.map(|_| psk),
-        server_key: server.server_key.map(|_| [0xbb; 32]),
+        psk: server.psk.map(|_| psk.into()),
+        server_key: server.server_key.map(|_| [0xbb; 32].into()),
         ..server
     };
     let mut world = world(1, &server, client);
@@ -370,7 +371,7 @@ fn secrets_that_leak_later_open_no_recording() {
         let Connect { protocol_id, cid, client_sid, token, msg1, .. } = Connect::decode(connect).unwrap();
         let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
         let (server, _) = ends(suite);
-        let (psk, private) = (server.psk.as_ref(), server.server_key.as_ref());
+        let (psk, private) = (server.psk.as_deref(), server.server_key.as_deref());
         let (mut said, mut msg2) = (Vec::new(), Vec::new());
         let responder = Responder::read_msg1(&attempt, psk, private, [9; 32], msg1, &mut said).unwrap();
         assert!(!said.is_empty(), "what the client says as it connects is protected less");

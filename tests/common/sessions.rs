@@ -118,13 +118,13 @@ pub(crate) fn random(seed: u64, stream: u64) -> SimRng {
 }
 
 pub(crate) fn server_config(session: &SessionConfig, suite: Suite) -> ServerConfig {
-    let psk = suite.needs_psk().then_some(PSK);
+    let psk = suite.needs_psk().then(|| PSK.into());
     ServerConfig { suites: vec![suite], psk, ..ServerConfig::insecure(session.clone()) }
 }
 
 /// The same for a client.
 pub(crate) fn client_config(suite: Suite) -> ClientConfig {
-    let psk = suite.needs_psk().then_some(PSK);
+    let psk = suite.needs_psk().then(|| PSK.into());
     ClientConfig { suite, psk, ..ClientConfig::insecure(SessionConfig::default()) }
 }
 

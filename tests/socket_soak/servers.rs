@@ -114,13 +114,13 @@ fn server_config() -> ServerConfig {
         accepts_per_second: 1000,
         accept_burst: 1000,
         suites: vec![SUITE],
-        psk: SUITE.needs_psk().then_some(PSK),
+        psk: SUITE.needs_psk().then(|| PSK.into()),
         ..ServerConfig::insecure(session_config())
     }
 }
 
 pub(crate) fn client_config() -> ClientConfig {
-    let psk = SUITE.needs_psk().then_some(PSK);
+    let psk = SUITE.needs_psk().then(|| PSK.into());
     ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(session_config()) }
 }
 

@@ -138,6 +138,7 @@ impl ww_options {
             let (addresses, config) = match bytes(self.token, self.token_len).ok_or(NO_TOKEN)? {
                 [] => {
                     let (suite, psk, server_key) = self.protection(false)?;
+                    let psk = psk.map(Into::into);
                     let config = ClientConfig { suite, psk, server_key, ..ClientConfig::insecure(session) };
                     let addresses = address.to_socket_addrs();
                     (addresses.map_err(|error| Failure::new(WW_MISUSE, error))?.collect(), config)
@@ -164,6 +165,7 @@ impl ww_options {
         let tokens = token_key.map(|key| ServerKey::new(self.server_id, self.key_id, key));
         // SAFETY: as the caller says.
         let (suite, psk, server_key) = unsafe { self.protection(tokens.is_some())? };
+        let [psk, server_key] = [psk, server_key].map(|key| key.map(Into::into));
         let config = match tokens {
             Some(key) => ServerConfig::tokens(session, key),
             None => ServerConfig::insecure(session),

@@ -55,10 +55,10 @@ impl World {
         let baseline = live();
         let suite = suite(flags);
         let session = session_config(flags);
-        let psk = suite.needs_psk().then_some([7; 32]);
+        let psk = suite.needs_psk().then(|| [7; 32].into());
         let server = ServerConfig {
             suites: vec![suite],
-            psk,
+            psk: psk.clone(),
             max_sessions: 2,
             ..ServerConfig::insecure(session.clone())
         };

@@ -51,7 +51,7 @@ impl Attempt {
         Msg1 { shape: Shape::of(&config.session).bytes(), ..said }
             .encode(&mut payload)
             .map_err(|_| HandshakeError::Length)?;
-        let (psk, server_key) = (config.psk.as_ref(), config.server_key.as_ref());
+        let (psk, server_key) = (config.psk.as_deref(), config.server_key.as_ref());
         let mut msg1 = Vec::new();
         let initiator = Initiator::new(&attempt, psk, server_key, random(rng), &payload, &mut msg1)?;
         Ok(Self {

@@ -1,11 +1,11 @@
 //! The settings of a client: its session, and how it proves that it may join.
 
 use crate::config::{ConfigError, unless};
-use crate::session::Suite;
 use crate::session::config::SessionConfig;
 use crate::session::exchange::HandshakeError;
 use crate::session::token::{LATEST, PublicToken};
 use crate::session::wire::{HELLO_MIN, USER_MAX};
+use crate::session::{Secret, Suite};
 use std::time::Duration;
 
 settings! {
@@ -20,7 +20,7 @@ settings! {
         /// How the session is protected: one of the server's suites.
         pub suite: Suite = Suite::Checked;
         /// The secret that both ends know, if the suite needs one.
-        pub psk: Option<[u8; 32]> = None;
+        pub psk: Option<Secret> = None;
         /// The server's public key, if the suite needs one: `session::public_key` computes it from the private half.
         pub server_key: Option<[u8; 32]> = None;
         /// The connect token, if the server requires one.
@@ -40,15 +40,15 @@ impl ClientConfig {
     /// addresses.
     #[must_use]
     pub fn token(session: SessionConfig, token: &PublicToken) -> Self {
-        let (suite, psk, server_key) = (token.suite, Some(*token.psk), token.server_key);
+        let (suite, psk, server_key) = (token.suite, Some(token.psk.clone()), token.server_key);
         Self { session, suite, psk, server_key, token: Some(token.clone()), ..Self::base() }
     }
 
     /// A client that knows the server's secret, for a server made with `ServerConfig::secret`: 32 random bytes, not a
     /// password, because an eavesdropper can try out words.
     #[must_use]
-    pub fn secret(session: SessionConfig, psk: [u8; 32]) -> Self {
-        Self { session, suite: Suite::TOKEN, psk: Some(psk), ..Self::base() }
+    pub fn secret(session: SessionConfig, psk: impl Into<Secret>) -> Self {
+        Self { session, suite: Suite::TOKEN, psk: Some(psk.into()), ..Self::base() }
     }
 
     /// A client without encryption, for local networks and tests. The server must allow it as well.

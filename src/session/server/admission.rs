@@ -152,7 +152,7 @@ impl Server {
             client_sid,
             token: token.into(),
             msg1: msg1.into(),
-            psk: psk.or(self.config.psk.map(Zeroizing::new)),
+            psk: psk.or_else(|| self.config.psk.clone()),
             random: Zeroizing::new(random(&mut *self.random.0)),
             max_datagram: 0,
             features: 0,
@@ -200,7 +200,7 @@ impl Server {
         let (protocol_id, cid) = (self.config.session.protocol_id, guest.place.attempt.1);
         let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
         let psk = psk.as_deref().filter(|_| suite.needs_psk());
-        let server_key = self.config.server_key.as_ref().filter(|_| suite.needs_server_key());
+        let server_key = self.config.server_key.as_deref().filter(|_| suite.needs_server_key());
         Responder::read_msg1(&attempt, psk, server_key, **random, msg1, payload)
     }
 

@@ -2,10 +2,10 @@
 
 use super::table::SHARDS_MAX;
 use crate::config::{ConfigError, unless};
-use crate::session::Suite;
 use crate::session::config::SessionConfig;
 use crate::session::token::{ServerKey, Verifier};
 use crate::session::wire::USER_MAX;
+use crate::session::{Secret, Suite};
 
 settings! {
     /// A server's sessions and limits.
@@ -23,10 +23,10 @@ settings! {
         /// server runs. A driver of your own has to [tell the time](crate::machine::Machine::set_unix_time).
         pub tokens: Option<Verifier> = None;
         /// The secret that all clients know, for suites with a secret and without tokens.
-        pub psk: Option<[u8; 32]> = None;
+        pub psk: Option<Secret> = None;
         /// The private half of the server's key, for suites with one: 32 random bytes. `session::public_key` computes
         /// the public half, which clients must know.
-        pub server_key: Option<[u8; 32]> = None;
+        pub server_key: Option<Secret> = None;
         /// The key of reset tokens. With it, clients of sessions that the server no longer knows are told at once. It
         /// must survive what makes the server lose its sessions, such as a restart of the process. A client whose
         /// address or port has changed since it connected is not told. `None`: it follows from the key of
@@ -82,8 +82,8 @@ impl ServerConfig {
     /// A server for clients that know its secret: 32 random bytes, not a password, because an eavesdropper can try out
     /// words.
     #[must_use]
-    pub fn secret(session: SessionConfig, psk: [u8; 32]) -> Self {
-        Self { session, suites: vec![Suite::TOKEN], psk: Some(psk), ..Self::base() }
+    pub fn secret(session: SessionConfig, psk: impl Into<Secret>) -> Self {
+        Self { session, suites: vec![Suite::TOKEN], psk: Some(psk.into()), ..Self::base() }
     }
 
     /// A server without encryption, open to anybody who sees a packet. For local networks and tests.

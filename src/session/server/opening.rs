@@ -9,10 +9,10 @@ use crate::session::connection::{Connection, Parts};
 use crate::session::error::DecisionError;
 use crate::session::event::{Event, code};
 use crate::session::exchange::Responder;
-use crate::session::hash_key;
 use crate::session::seal::{Keys, Seal};
 use crate::session::seats::Entry;
 use crate::session::wire::{Accept, Msg2, USER_MAX};
+use crate::session::{Secret, hash_key};
 use crate::time::Time;
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
@@ -42,7 +42,7 @@ pub(super) struct Guest {
     /// application has decided, because that takes half the memory of keeping the result of the first reading.
     pub(super) token: Box<[u8]>,
     pub(super) msg1: Box<[u8]>,
-    pub(super) psk: Option<Zeroizing<[u8; 32]>>,
+    pub(super) psk: Option<Secret>,
     /// The random bytes for our half of the keys.
     pub(super) random: Zeroizing<[u8; 32]>,
     pub(super) max_datagram: u16,

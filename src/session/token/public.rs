@@ -1,8 +1,8 @@
 //! The part of a token that the client receives.
 
 use super::{ADDRESSES_MAX, SEALED_LEN, TokenError};
-use crate::session::Suite;
 use crate::session::wire::Reader;
+use crate::session::{Secret, Suite};
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
 
@@ -20,7 +20,7 @@ pub struct PublicToken {
     /// When it expires, in seconds since 1970.
     pub expires: u64,
     /// The pre-shared key for the handshake.
-    pub psk: Zeroizing<[u8; 32]>,
+    pub psk: Secret,
     /// The public half of the server's key, if the suite needs it.
     pub server_key: Option<[u8; 32]>,
     /// The addresses of the server, the best first.
@@ -77,7 +77,7 @@ impl PublicToken {
         let suite = suite.ok_or(TokenError::Suite { found })?;
         let (flags, count) = (reader.u8()?, reader.u8()?);
         let (created, expires) = (reader.u64()?, reader.u64()?);
-        let psk = Zeroizing::new(reader.array()?);
+        let psk = Secret::from(reader.array::<32>()?);
         let whole = flags == u8::from(suite.needs_server_key())
             && (1..=ADDRESSES_MAX).contains(&count.into())
             && created < expires;

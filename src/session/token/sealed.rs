@@ -1,10 +1,10 @@
 //! The part of a token that only the server can read, the key that seals it, and how a matchmaker makes it.
 
 use super::{ADDRESSES_MAX, LATEST, LIFE_MAX, PublicToken, TokenError};
-use crate::session::Suite;
 use crate::session::concat;
 use crate::session::crypto::CRYPTO;
 use crate::session::wire::Reader;
+use crate::session::{Secret, Suite};
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
 
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 pub struct ServerKey {
     pub(super) server_id: u64,
     pub(super) key_id: u8,
-    key: Zeroizing<[u8; 32]>,
+    key: Secret,
 }
 
 /// What a token should say.
@@ -43,7 +43,7 @@ impl ServerKey {
     /// A key that a server received from the matchmaker, or made from random bytes and gives to the matchmaker.
     #[must_use]
     pub fn new(server_id: u64, key_id: u8, key: [u8; 32]) -> Self {
-        Self { server_id, key_id, key: Zeroizing::new(key) }
+        Self { server_id, key_id, key: key.into() }
     }
 
     /// The key itself, for the server and nobody else.
@@ -65,7 +65,7 @@ impl ServerKey {
     ) -> Result<PublicToken, TokenError> {
         order.check()?;
         let &Order { protocol_id, suite, client_id, match_id, created, expires, addresses, .. } = order;
-        let psk = Zeroizing::new(psk);
+        let psk = Secret::from(psk);
         let user = order.user.to_vec();
         let grant = Grant { client_id, psk, created, expires, match_id, user, nonce };
         let head = Head { key_id: self.key_id, suite: suite.code(), server_id: self.server_id, expires };
@@ -150,7 +150,7 @@ pub struct Grant {
     /// The client, by the matchmaker's number.
     pub client_id: u64,
     /// The key for the handshake, which the client must know.
-    pub psk: Zeroizing<[u8; 32]>,
+    pub psk: Secret,
     /// When the token was made, in seconds since 1970. Of two tokens of one client, the newer wins.
     pub created: u64,
     /// When it expires, in seconds since 1970.
@@ -214,7 +214,7 @@ impl Grant {
 
     fn decode(bytes: &[u8; PLAIN_LEN], expires: u64, nonce: [u8; NONCE_LEN]) -> Result<Self, TokenError> {
         let mut reader = Reader::new(bytes);
-        let (client_id, psk, created) = (reader.u64()?, Zeroizing::new(reader.array()?), reader.u64()?);
+        let (client_id, psk, created) = (reader.u64()?, Secret::from(reader.array::<32>()?), reader.u64()?);
         let (match_id, flags, user_len) = (reader.array()?, reader.u16()?, reader.u16()?);
         let user = reader.bytes(user_len).map_err(|_| TokenError::Content)?.to_vec();
         if flags != 0 || reader.rest().iter().any(|byte| *byte != 0) || created >= expires {

@@ -80,8 +80,8 @@ impl Ends {
             receive_memory: 1 << 20,
             ..SessionConfig::default()
         };
-        let psk = suite.needs_psk().then_some([7; 32]);
-        let server = ServerConfig { suites: vec![suite], psk, ..ServerConfig::insecure(config.clone()) };
+        let psk = suite.needs_psk().then(|| [7; 32].into());
+        let server = ServerConfig { suites: vec![suite], psk: psk.clone(), ..ServerConfig::insecure(config.clone()) };
         let client = ClientConfig { suite, psk, ..ClientConfig::insecure(config) };
         let (server, mut client) =
             (Server::new(&server, random(1)).unwrap(), Client::new(&client, random(2)).unwrap());

@@ -23,6 +23,11 @@ impl Keyed {
         Self { aead: Some(Any::new(which, &key)), key, which }
     }
 
+    /// One that computes everything for each packet.
+    pub(super) const fn resting(which: Cipher, key: Key) -> Self {
+        Self { aead: None, key, which }
+    }
+
     pub(super) const fn memory(&self) -> usize {
         match (&self.aead, self.which) {
             (Some(_), Cipher::ChaChaPoly) => size_of::<Key>(),
@@ -50,7 +55,7 @@ impl Keyed {
         self.encrypt(pn, header, body)
     }
 
-    fn encrypt(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
+    pub(super) fn encrypt(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         let nonce = nonce(self.which, pn);
         match &self.aead {
             Some(aead) => aead.seal(nonce, header, body),
@@ -63,6 +68,10 @@ impl Keyed {
         if REPLACED.load(Relaxed) {
             return sealed.ends_with(&[0; TAG_LEN]);
         }
+        self.decrypt(pn, header, sealed)
+    }
+
+    pub(super) fn decrypt(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool {
         let nonce = nonce(self.which, pn);
         match &self.aead {
             Some(aead) => aead.open(nonce, header, sealed),

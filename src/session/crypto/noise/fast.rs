@@ -1,5 +1,6 @@
 //! The ciphers from ring, in assembly for most machines.
 
+use super::blank;
 use super::cipher::TAG_LEN;
 use crate::session::Cipher;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -25,6 +26,16 @@ impl Fast {
     pub(super) fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
         let nonce = Nonce::assume_unique_for_key(nonce);
         self.0.as_ref().is_some_and(|key| key.open_in_place(nonce, Aad::from(header), sealed).is_ok())
+    }
+}
+
+impl Drop for Fast {
+    /// ring wipes nothing. A key of AES is the longest.
+    fn drop(&mut self) {
+        let zeros = || UnboundKey::new(&AES_256_GCM, &[0; 32]).ok().map(LessSafeKey::new);
+        if let Some(key) = &mut self.0 {
+            blank(&mut **key, zeros);
+        }
     }
 }
 

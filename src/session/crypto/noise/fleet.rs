@@ -1,6 +1,6 @@
 //! The key of a fleet of servers, from which the key of each server is derived.
 
-use super::Key;
+use crate::session::Secret;
 use crate::session::token::{LABEL, ServerKey};
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit as _, Update};
@@ -38,7 +38,7 @@ use blake2::digest::{FixedOutput, KeyInit as _, Update};
 /// assert!(verifier.open(now + 2, 7, Suite::TOKEN, &token.sealed).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct FleetKey(Key);
+pub struct FleetKey(Secret);
 
 printed_without_secrets! { FleetKey {} }
 
@@ -46,7 +46,7 @@ impl FleetKey {
     /// Makes a key from random bytes.
     #[must_use]
     pub fn new(random: [u8; 32]) -> Self {
-        Self(Key::new(random))
+        Self(random.into())
     }
 
     /// The key of one server. `server_id` stands for one process: a restarted server needs another one.

@@ -1,14 +1,18 @@
 //! Noise by the crate snow: NN, NNpsk0, NK and NKpsk0 with X25519 and BLAKE2s. Source: the Noise Protocol
 //! Framework, revision 34.
 //!
-//! `phase` seals packets with the resulting keys; `cipher` encrypts, either in pure Rust (`pure`) or with
-//! ring (`fast`).
+//! `primitives` is what snow computes with; `phase` seals packets with the resulting keys; `cipher` encrypts, either in
+//! pure Rust (`pure`) or with ring (`fast`).
+//!
+//! No key stays in memory that is freed. What libraries do not wipe is overwritten ([`blank`]), and the stack below a
+//! handshake as well.
 
 mod cipher;
 #[cfg(feature = "ring")]
 mod fast;
 mod fleet;
 mod phase;
+mod primitives;
 #[cfg(any(test, not(feature = "ring")))]
 mod pure;
 #[cfg(test)]
@@ -28,11 +32,11 @@ use blake2::digest::{FixedOutput, Update};
 use chacha20poly1305::XChaCha20Poly1305;
 use chacha20poly1305::aead::{AeadInPlace, KeyInit};
 use phase::Phases;
-use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
-use snow::resolvers::{CryptoResolver, DefaultResolver};
-use snow::types::{Dh, Hash, Random};
+use primitives::{Resolver, X25519};
+use snow::params::NoiseParams;
+use snow::types::Dh as _;
 use snow::{Builder, HandshakeState};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroizing, optimization_barrier, zeroize_stack};
 
 /// A key of a cipher, wiped when it is dropped.
 type Key = Zeroizing<[u8; 32]>;
@@ -53,9 +57,9 @@ impl Provider for Noise {
         payload: &[u8],
         msg1: &mut Vec<u8>,
     ) -> Begun {
-        let (mut state, cipher) = state(attempt, secrets, true)?;
-        write(&mut state, payload, msg1)?;
-        Ok(Box::new(Shaking { state, cipher }))
+        let begun = begin(attempt, secrets, payload, msg1);
+        zeroize_stack::<STACK>();
+        begun
     }
 
     fn answer(
@@ -65,9 +69,9 @@ impl Provider for Noise {
         msg1: &[u8],
         payload: &mut Vec<u8>,
     ) -> Begun {
-        let (mut state, cipher) = state(attempt, secrets, false)?;
-        read(&mut state, msg1, payload)?;
-        Ok(Box::new(Shaking { state, cipher }))
+        let begun = answer(attempt, secrets, msg1, payload);
+        zeroize_stack::<STACK>();
+        begun
     }
 
     fn seal_token(
@@ -101,18 +105,49 @@ impl Provider for Noise {
     }
 }
 
+#[inline(never)]
+fn begin(attempt: &Attempt<'_>, secrets: Secrets<'_>, payload: &[u8], msg1: &mut Vec<u8>) -> Begun {
+    let mut shaking = Box::new(Shaking::new(attempt, secrets, true)?);
+    write(&mut shaking.state, payload, msg1)?;
+    Ok(shaking)
+}
+
+#[inline(never)]
+fn answer(attempt: &Attempt<'_>, secrets: Secrets<'_>, msg1: &[u8], payload: &mut Vec<u8>) -> Begun {
+    let mut shaking = Box::new(Shaking::new(attempt, secrets, false)?);
+    read(&mut shaking.state, msg1, payload)?;
+    Ok(shaking)
+}
+
 impl Handshake for Shaking {
     fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
-        read(&mut self.state, msg2, payload)?;
-        let (to_server, to_client) = self.state.dangerously_get_raw_split();
-        Ok(Keys::of_client(self.cipher, to_server, to_client))
+        let keys = read(&mut self.state, msg2, payload).map(|()| self.split(Keys::of_client));
+        zeroize_stack::<STACK>();
+        keys
     }
 
     fn write_msg2(mut self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
-        write(&mut self.state, payload, msg2)?;
-        let (to_server, to_client) = self.state.dangerously_get_raw_split();
-        Ok(Keys::of_server(self.cipher, to_server, to_client))
+        let keys = write(&mut self.state, payload, msg2).map(|()| self.split(Keys::of_server));
+        zeroize_stack::<STACK>();
+        keys
     }
+}
+
+impl Drop for Shaking {
+    /// snow wipes nothing: its state is replaced by that of a handshake with keys of zeros.
+    fn drop(&mut self) {
+        blank(&mut self.state, || zeros().ok());
+    }
+}
+
+/// A state with zeros in all places for keys.
+fn zeros() -> Result<HandshakeState, snow::Error> {
+    let params = name(Pattern::NnPsk0, Cipher::ChaChaPoly).parse()?;
+    let mut builder = Builder::with_resolver(params, Box::new(Resolver(Key::default())));
+    for place in 0..PSKS {
+        builder = builder.psk(place, &[0; 32])?;
+    }
+    builder.build_initiator()
 }
 
 impl Keys {
@@ -132,25 +167,34 @@ impl Keys {
 /// The public half of a private key (32 random bytes), which a client must have to recognise the server.
 #[must_use]
 pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
-    let mut public = [0; 32];
-    if let Some(mut dh) = DefaultResolver.resolve_dh(&DHChoice::Curve25519) {
-        dh.set(private);
-        public = dh.pubkey().try_into().unwrap_or_default();
-    }
-    public
+    let mut pair = X25519::default();
+    pair.set(private);
+    pair.public
 }
 
-/// The state before the first message, and the cipher of the suite.
-fn state(
-    attempt: &Attempt<'_>,
+impl Shaking {
+    /// The state before the first message.
+    fn new(attempt: &Attempt<'_>, secrets: Secrets<'_>, is_client: bool) -> Result<Self, HandshakeError> {
+        let Suite::Noise(pattern, cipher) = attempt.suite else { return Err(HandshakeError::Suite) };
+        let params = name(pattern, cipher).parse().map_err(|_| HandshakeError::Suite)?;
+        Ok(Self { state: build(params, &attempt.prologue(), secrets, is_client)?, cipher })
+    }
+
+    #[inline(never)]
+    fn split(&mut self, keys: fn(Cipher, [u8; 32], [u8; 32]) -> Keys) -> Keys {
+        let (to_server, to_client) = self.state.dangerously_get_raw_split();
+        keys(self.cipher, to_server, to_client)
+    }
+}
+
+fn build(
+    params: NoiseParams,
+    prologue: &[u8],
     secrets: Secrets<'_>,
     is_client: bool,
-) -> Result<(HandshakeState, Cipher), HandshakeError> {
-    let Suite::Noise(pattern, cipher) = attempt.suite else { return Err(HandshakeError::Suite) };
-    let params: NoiseParams = name(pattern, cipher).parse().map_err(|_| HandshakeError::Suite)?;
+) -> Result<HandshakeState, HandshakeError> {
     let resolver = Box::new(Resolver(Key::new(*secrets.random)));
-    let prologue = attempt.prologue();
-    let builder = Builder::with_resolver(params, resolver).prologue(&prologue);
+    let builder = Builder::with_resolver(params, resolver).prologue(prologue);
     let mut builder = builder.map_err(|_| HandshakeError::Suite)?;
     if let Some(psk) = secrets.psk {
         builder = builder.psk(0, psk).map_err(|_| HandshakeError::Psk)?;
@@ -161,8 +205,22 @@ fn state(
         None => Ok(builder),
     };
     let build = if is_client { Builder::build_initiator } else { Builder::build_responder };
-    let state = builder.and_then(build).map_err(|_| HandshakeError::ServerKey)?;
-    Ok((state, cipher))
+    builder.and_then(build).map_err(|_| HandshakeError::ServerKey)
+}
+
+/// Replaces what has secrets and does not wipe them, all bytes of it. The compiler must not leave that out because the
+/// memory is freed afterwards. The bytes that `blank` leaves uninitialised are those of the stack, so that is cleared.
+fn blank<T>(place: &mut T, blank: impl FnOnce() -> Option<T>) {
+    zeroize_stack::<BLANK>();
+    replace(place, blank);
+}
+
+#[inline(never)]
+fn replace<T>(place: &mut T, blank: impl FnOnce() -> Option<T>) {
+    if let Some(blank) = blank() {
+        *place = blank;
+    }
+    optimization_barrier(place);
 }
 
 const fn name(pattern: Pattern, cipher: Cipher) -> &'static str {
@@ -178,6 +236,7 @@ const fn name(pattern: Pattern, cipher: Cipher) -> &'static str {
     }
 }
 
+#[inline(never)]
 fn write(state: &mut HandshakeState, payload: &[u8], message: &mut Vec<u8>) -> Result<(), HandshakeError> {
     let mut room = [0; MESSAGE_MAX];
     let len = state.write_message(payload, &mut room).map_err(|_| HandshakeError::Length)?;
@@ -185,48 +244,20 @@ fn write(state: &mut HandshakeState, payload: &[u8], message: &mut Vec<u8>) -> R
     Ok(())
 }
 
+#[inline(never)]
 fn read(state: &mut HandshakeState, message: &[u8], payload: &mut Vec<u8>) -> Result<(), HandshakeError> {
-    let mut room = [0; MESSAGE_MAX];
-    let len = state.read_message(message, &mut room).map_err(|error| match error {
+    let mut room = Zeroizing::new([0; MESSAGE_MAX]);
+    let len = state.read_message(message, &mut *room).map_err(|error| match error {
         snow::Error::Input => HandshakeError::Length,
         _ => HandshakeError::Forged,
     })?;
     payload.extend_from_slice(room.get(..len).unwrap_or_default());
-    room.zeroize();
     Ok(())
 }
 
-/// The primitives in Rust, with the caller's random bytes instead of the system's.
-struct Resolver(Key);
-
-impl CryptoResolver for Resolver {
-    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(Once(Some(self.0.clone()))))
-    }
-
-    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
-        DefaultResolver.resolve_dh(choice)
-    }
-
-    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
-        DefaultResolver.resolve_hash(choice)
-    }
-
-    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn snow::types::Cipher>> {
-        DefaultResolver.resolve_cipher(choice)
-    }
-}
-
-/// 32 random bytes, handed out once: these patterns draw just one key.
-struct Once(Option<Key>);
-
-impl Random for Once {
-    fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), snow::Error> {
-        let random = self.0.take().ok_or(snow::Error::Rng)?;
-        if dest.len() != random.len() {
-            return Err(snow::Error::Rng);
-        }
-        dest.copy_from_slice(&*random);
-        Ok(())
-    }
-}
+/// Bytes of stack that a handshake uses at most, approximately.
+const STACK: usize = 16 << 10;
+/// Places that snow has for pre-shared keys.
+const PSKS: u8 = 10;
+/// The same, for what is made to overwrite something.
+const BLANK: usize = 8 << 10;
