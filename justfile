@@ -20,6 +20,7 @@ test:
 format:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
+    cargo fmt --manifest-path tests/threads/Cargo.toml --check
     if command -v gofmt >/dev/null; then ! gofmt -d interop/go | grep .; fi
 
 # Clippy without features, with each and with all of them, and for the other packages.
@@ -33,6 +34,7 @@ lint: && lint-beside
 lint-beside:
     cargo clippy --all-targets {{ beside }} -p whitewater-benches -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
+    cargo clippy --all-targets --manifest-path tests/threads/Cargo.toml -- -D warnings
 
 # Checks licences, sources and bans of dependencies; bans include versions with a known vulnerability.
 deny:
@@ -59,8 +61,12 @@ package:
 
 # Tests that need other programs: an implementation in Python, dissectors in tshark, nginx, namespaces; and a longer soak.
 test-programs:
-    SESSION_SOAK=10000 cargo test --release --all-features \
+    SESSION_SOAK=10000 SESSION_HOURS=24 cargo test --release --all-features \
       --test independent --test dissector --test proxy --test socket_errors --test session_soak
+
+# Tries orders of the steps of threads, for example `THREADS=10 just threads`.
+threads:
+    cargo test --release --manifest-path tests/threads/Cargo.toml
 
 # Code that all features together disable: sockets without batched calls, and the ciphers in Rust, which ring's replace.
 test-without:

@@ -94,6 +94,7 @@ pub(crate) mod listener;
 mod server;
 mod shards;
 pub(crate) mod socket;
+mod sync;
 mod tally;
 pub(crate) mod thread;
 #[cfg(feature = "tokio")]

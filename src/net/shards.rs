@@ -6,6 +6,8 @@
 //! from the owner's socket, which has the same port.
 
 use super::error::Error;
+use super::sync::Bell;
+use super::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use crate::machine::{Arrival, Machine};
 use crate::session::SHARDS_MAX;
 use crate::time::Time;
@@ -13,8 +15,7 @@ use std::fmt::Debug;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use whitewater_udp::{Bell, bind_shared};
+use whitewater_udp::bind_shared;
 
 pub(super) fn sockets(addr: impl ToSocketAddrs, count: usize) -> io::Result<Vec<UdpSocket>> {
     crate::config::in_range("shards", count as u64, 1..=SHARDS_MAX as u64).map_err(Error::from)?;

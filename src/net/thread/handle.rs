@@ -9,6 +9,8 @@ use crate::channel::{AnyChannel, Channel, ChannelError, ChannelKind, RecvError, 
 use crate::message::pack::Payload;
 use crate::net::driver::Driver;
 use crate::net::end::{End, Id};
+use crate::net::sync::mpsc::{Receiver, Sender, channel};
+use crate::net::sync::thread::{Builder, JoinHandle};
 use crate::session::{DATAGRAMS, Event, SessionConfig, SessionId};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,8 +20,6 @@ use std::mem::replace;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// One or more threads, each with a server or a client, and one queue of what they report. Dropping it ends the
@@ -272,7 +272,7 @@ impl<E: End> Handle<E> {
         let channels = &self.config.channels;
         let missing = ChannelError::Missing { number: handle.number(), count: channels.len() };
         let there = channels.get(usize::from(handle.number())).ok_or(missing)?.channel;
-        if there == handle { Ok(()) } else { Err(ChannelError::wrong(handle, there)) }
+        if there == handle { Ok(()) } else { Err(ChannelError::Wrong { handle, there }) }
     }
 
     /// Closes a session or an attempt to connect, unless it was closed before.

@@ -1,11 +1,10 @@
 //! The state that a thread shares with its handle.
 
 use super::ThreadConfig;
+use crate::net::sync::{AtomicBool, AtomicUsize, Bell};
 use crate::session::DATAGRAMS;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
-use whitewater_udp::Bell;
 
 /// Wakes a thread that waits for datagrams, and counts what it has delivered.
 #[derive(Debug)]

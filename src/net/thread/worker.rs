@@ -5,6 +5,7 @@ use super::shared::{Counts, Shared};
 use crate::message::BitsError;
 use crate::net::driver::{Driver, farewell};
 use crate::net::end::{End, Id};
+use crate::net::sync::mpsc::{Receiver, Sender};
 use crate::session::{DATAGRAMS, Event};
 use crate::time::Time;
 use bytes::Bytes;
@@ -13,7 +14,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
@@ -114,6 +114,8 @@ pub(super) struct Worker<E: End> {
     listed: BTreeSet<Id>,
     /// Sessions that have something to read for which there is no room.
     held: BTreeMap<Id, Held>,
+    /// Whether there was no room for an event when the last one was delivered.
+    is_full: bool,
     /// Code and deadline of the shutdown.
     shutdown: Option<(u16, Time)>,
 }
@@ -129,6 +131,7 @@ impl<E: End> Worker<E> {
             readable: VecDeque::new(),
             listed: BTreeSet::new(),
             held: BTreeMap::new(),
+            is_full: false,
             shutdown: None,
         }
     }
@@ -151,10 +154,10 @@ impl<E: End> Worker<E> {
 
     /// Waits for a datagram, a command, room to deliver, or the next timer.
     fn sleep(&mut self, wait: Option<Duration>) -> io::Result<()> {
-        let was_full = !self.out.shared.may_tell();
         self.out.shared.is_asleep.store(true, SeqCst);
         let shared = &self.out.shared;
-        let is_new = (was_full && shared.may_tell()) || self.held.values().any(|held| held.has_room(shared));
+        let is_new =
+            (self.is_full && shared.may_tell()) || self.held.values().any(|held| held.has_room(shared));
         let is_new = self.handle_commands() || is_new;
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
@@ -256,9 +259,12 @@ impl<E: End> Worker<E> {
     /// Delivers events and data as far as there is room. Returns whether there were any.
     fn deliver(&mut self) -> bool {
         let mut is_any = false;
-        while self.out.shared.may_tell()
-            && let Some((id, event)) = self.end.machine.next_event()
-        {
+        loop {
+            self.is_full = !self.out.shared.may_tell();
+            if self.is_full {
+                break;
+            }
+            let Some((id, event)) = self.end.machine.next_event() else { break };
             is_any = true;
             self.handle_event(id, event);
         }
