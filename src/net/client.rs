@@ -76,7 +76,8 @@ impl Client {
         addr: impl ToSocketAddrs,
         config: &ClientConfig,
     ) -> io::Result<Self> {
-        let (port, clock, session) = client(socket, &resolved(addr.to_socket_addrs()?), config)?;
+        let clock = Clock::new();
+        let (port, session) = client(clock, socket, &resolved(addr.to_socket_addrs()?), config)?;
         Ok(Self::over(port, clock, session).of_sessions())
     }
 
@@ -181,14 +182,15 @@ pub(super) fn resolved(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Socke
 
 /// A session that begins to connect, on a socket of any kind.
 pub(super) fn client<S: Socket>(
+    clock: Clock,
     socket: UdpSocket,
     addresses: &[SocketAddr],
     config: &ClientConfig,
-) -> io::Result<(Port<S>, Clock, session::Client)> {
+) -> io::Result<(Port<S>, session::Client)> {
     let port = Port::new(socket, Mode::Whole, ONE_PEER)?;
-    let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
+    let session = within(&config.session, port.may_fragment());
     let config = &ClientConfig { session, ..config.clone() };
     let mut client = session::Client::new(config, random()?).map_err(Error::from)?;
     client.connect(clock.now(), addresses).map_err(Error::from)?;
-    Ok((port, clock, client))
+    Ok((port, client))
 }

@@ -10,19 +10,25 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Instant,
+    instant: fn() -> Instant,
 }
 
 impl Clock {
     /// A clock whose epoch is now.
     #[must_use]
     pub fn new() -> Self {
-        Self { epoch: Instant::now() }
+        Self::of(Instant::now)
+    }
+
+    /// The same by another clock of the system, such as that of a runtime which may be paused.
+    pub(super) fn of(instant: fn() -> Instant) -> Self {
+        Self { epoch: instant(), instant }
     }
 
     /// The time since its epoch.
     #[must_use]
     pub fn now(&self) -> Time {
-        Time::ZERO + self.epoch.elapsed()
+        Time::ZERO + (self.instant)().saturating_duration_since(self.epoch)
     }
 }
 

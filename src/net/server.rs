@@ -66,8 +66,8 @@ impl Server {
     ///
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
-        let (port, clock, sessions) = server(socket, config)?;
-        Ok(Self::over(port, clock, sessions).of_sessions())
+        let (port, sessions) = server(socket, config)?;
+        Ok(Self::over(port, Clock::new(), sessions).of_sessions())
     }
 
     /// Binds `count` servers to one port, 1 to 64 ([`SHARDS_MAX`](session::SHARDS_MAX)), each for a thread of its own:
@@ -239,9 +239,9 @@ impl Server {
 pub(super) fn server<S: Socket>(
     socket: UdpSocket,
     config: &ServerConfig,
-) -> io::Result<(Port<S>, Clock, session::Server)> {
+) -> io::Result<(Port<S>, session::Server)> {
     let port = Port::new(socket, Mode::Whole, MANY_PEERS)?;
-    let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
+    let session = within(&config.session, port.may_fragment());
     let config = ServerConfig { session, ..config.clone() };
-    Ok((port, clock, session::Server::new(&config, random()?).map_err(Error::from)?))
+    Ok((port, session::Server::new(&config, random()?).map_err(Error::from)?))
 }

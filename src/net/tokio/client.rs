@@ -4,7 +4,7 @@ use super::super::client::{client, resolved};
 use super::super::error::Error;
 use super::core::Core as _;
 use super::core::Sessions;
-use super::driver::Driver;
+use super::driver::{Driver, clock};
 use super::session::Session;
 use super::shared::Handle;
 use super::waiting::For;
@@ -68,7 +68,8 @@ impl Client {
         config: &ClientConfig,
     ) -> io::Result<Session> {
         let addresses = resolved(lookup_host(addr).await?);
-        let (port, clock, session) = client(socket, &addresses, config)?;
+        let clock = clock();
+        let (port, session) = client(clock, socket, &addresses, config)?;
         let driver = Driver::new(port, Sessions::Client(session), clock, false)?;
         let handle = Handle::of(&driver.shared, &mut driver.shared.lock(), None);
         ::tokio::spawn(driver);

@@ -199,6 +199,11 @@ impl<C: Core> Future for Driver<C> {
     }
 }
 
+/// tokio's clock, so that sessions stand still while a test pauses it.
+pub(super) fn clock() -> Clock {
+    Clock::of(|| Instant::now().into_std())
+}
+
 /// The system calls without tokio's own readiness tracking, for use inside of `try_io`.
 #[derive(Debug)]
 pub(super) struct Socket(UdpSocket);

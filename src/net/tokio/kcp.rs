@@ -5,11 +5,10 @@ use super::super::driver::{MANY_PEERS, ONE_PEER};
 use super::super::error::Error;
 use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
-use super::driver::Driver;
+use super::driver::{Driver, clock};
 use super::shared::{Acceptor, Handle, Shared};
 use super::stream::{Reader, Way, Writer, stream};
 use crate::kcp;
-use crate::net::Clock;
 use crate::seq::Conv;
 use crate::session::peers::{Peer, Peers, PeersConfig, PeersStats, RegisterError};
 use std::future::poll_fn;
@@ -251,5 +250,5 @@ pub(super) fn drive(
 ) -> io::Result<Driver<Peers>> {
     let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
     let port = Port::new(socket, Mode::Fragments, if is_accepting { MANY_PEERS } else { ONE_PEER })?;
-    Driver::new(port, peers, Clock::new(), is_accepting)
+    Driver::new(port, peers, clock(), is_accepting)
 }

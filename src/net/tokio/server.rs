@@ -5,7 +5,7 @@ use super::super::server::server;
 use super::super::shards::{Wake, meet, sockets};
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::Sessions;
-use super::driver::Driver;
+use super::driver::{Driver, clock};
 use super::request::Request;
 use super::session::Session;
 use super::shared::{Acceptor, State};
@@ -74,8 +74,8 @@ impl Server {
         let mut drivers = Vec::with_capacity(sockets.len());
         for (index, socket) in (0..).zip(sockets) {
             let shard = if is_one { config.shard } else { index };
-            let (port, clock, sessions) = server(socket, &ServerConfig { shard, ..config.clone() })?;
-            drivers.push(Driver::new(port, Sessions::Server(sessions), clock, true)?);
+            let (port, sessions) = server(socket, &ServerConfig { shard, ..config.clone() })?;
+            drivers.push(Driver::new(port, Sessions::Server(sessions), clock(), true)?);
         }
         let shards = drivers.iter().map(|driver| Acceptor::new(Arc::clone(&driver.shared))).collect();
         let doorbells: Vec<_> =
