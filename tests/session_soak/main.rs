@@ -2,13 +2,15 @@
 //! ends.
 //!
 //! Each seed is a run. `SESSION_SOAK=<runs>` runs more of them (10,000 in the gate), `SESSION_SEED=<seed>`
-//! only one.
+//! only one. `SESSION_HOURS=<hours>` says how long the day of a server is (24 in the gate, 1 otherwise).
 
 #![expect(clippy::cast_possible_truncation, reason = "a test that panics has found something")]
 
 #[cfg(test)]
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(test)]
+mod day;
 #[cfg(test)]
 mod draw;
 #[cfg(test)]
@@ -18,12 +20,14 @@ mod net;
 #[cfg(test)]
 mod run;
 
+use day::Day;
 use draw::Fault;
 use run::{Outcome, Run};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// The results of runs.
 #[derive(Default)]
@@ -72,7 +76,6 @@ fn soak(seeds: RangeInclusive<u64>) -> Tally {
 
 #[test]
 fn whatever_the_network_does_sessions_keep_their_promises() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let seeds = match number("SESSION_SEED") {
         Some(seed) => seed..=seed,
         None => 1..=number("SESSION_SOAK").unwrap_or(RUNS),
@@ -83,6 +86,10 @@ fn whatever_the_network_does_sessions_keep_their_promises() {
     // Unencrypted sessions cannot migrate, so fewer survive.
     assert!(drained * 4 > count || count < 100, "{drained} of {count} survived");
     assert!(faults.len() == Fault::ALL.len() || count < 1000, "some faults never happened: {faults:?}");
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
 #[test]
@@ -106,6 +113,36 @@ fn closed_sessions_free_their_memory() {
     let left = allocation_counter::measure(|| run.lives(40)).bytes_current;
     assert!(left <= 16_000, "{left} bytes are left");
 }
+
+#[test]
+fn a_server_with_a_thousand_clients_stays_as_it_is_all_day() {
+    let hours = number("SESSION_HOURS").unwrap_or(1);
+    let mut day = Day::new(1, PLAYERS);
+    let third = Duration::from_secs(hours * 1200);
+    let (mut sessions, mut memory, mut grown) = ([0; 3], [0; 3], [0; 3]);
+    for part in 0..3 {
+        let heap = allocation_counter::measure(|| {
+            for _ in 0..100 {
+                day.pass(third / 100);
+                let stats = day.server.stats();
+                sessions[part] = stats.sessions.max(sessions[part]);
+                memory[part] = stats.memory.max(memory[part]);
+            }
+        });
+        grown[part] = heap.bytes_current;
+        println!(
+            "{} s: {} up, {sessions:?} sessions, {memory:?} bytes, heap {grown:?}",
+            day.now.as_millis() / 1000,
+            day.up()
+        );
+    }
+    println!("{:?}", day.tally);
+    day.end();
+    assert_eq!((day.server.len(), day.server.stats().memory), (0, 0), "what is left when all have gone");
+}
+
+/// Clients of the day.
+const PLAYERS: usize = 1000;
 
 /// Runs in the gate: 20 s on one core.
 const RUNS: u64 = 1_000;
