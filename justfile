@@ -21,6 +21,7 @@ format:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path tests/threads/Cargo.toml --check
+    cargo fmt --all --manifest-path tests/tasks/Cargo.toml --check
     if command -v gofmt >/dev/null; then ! gofmt -d interop/go | grep .; fi
 
 # Clippy without features, with each and with all of them, and for the other packages.
@@ -35,6 +36,7 @@ lint-beside:
     cargo clippy --all-targets {{ beside }} -p whitewater-benches -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
     cargo clippy --all-targets --manifest-path tests/threads/Cargo.toml -- -D warnings
+    cargo clippy --tests --manifest-path tests/tasks/Cargo.toml -- -D warnings
 
 # Checks licences, sources and bans of dependencies; bans include versions with a known vulnerability.
 deny:
@@ -67,6 +69,10 @@ test-programs:
 # Tries orders of the steps of threads, for example `THREADS=10 just threads`.
 threads:
     cargo test --release --manifest-path tests/threads/Cargo.toml
+
+# Runs tasks of tokio in its paused time over a simulated network, for example `TASKS_SEED=7 just tasks`.
+tasks:
+    cargo test --release --manifest-path tests/tasks/Cargo.toml
 
 # Code that all features together disable: sockets without batched calls, and the ciphers in Rust, which ring's replace.
 test-without:

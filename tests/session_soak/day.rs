@@ -299,7 +299,11 @@ impl Day {
                     self.agenda.push(Reverse((at, self.order, What::Wake(index))));
                 }
             }
-            let Some(_) = player.client.emit_to(now, &mut buf) else { break };
+            match player.client.emit_to(now, &mut buf) {
+                Some(_) => {}
+                None if player.client.has_events() => continue,
+                None => break,
+            }
             let (from, is_cut_off) = (player.address, player.cut_off > now);
             self.keep(true, from, &buf);
             if !is_cut_off {
@@ -329,7 +333,11 @@ impl Day {
                     self.sessions.remove(&id);
                 }
             }
-            let Some(to) = self.server.emit_to(now, &mut buf) else { break };
+            let to = match self.server.emit_to(now, &mut buf) {
+                Some(to) => to,
+                None if self.server.has_events() => continue,
+                None => break,
+            };
             self.keep(false, to, &buf);
             if let Some(index) = player_at(to).filter(|index| *index < self.players.len()) {
                 self.send(&buf, |bytes| What::ToPlayer(index, to, bytes));

@@ -137,12 +137,23 @@ fn a_server_with_a_thousand_clients_stays_as_it_is_all_day() {
         );
     }
     println!("{:?}", day.tally);
+    let faults = ["moves", "partitions", "goodbyes", "crashes", "kicks", "replays", "datagrams of strangers"];
+    assert!(faults.iter().all(|fault| day.tally.get(fault).is_some_and(|count| *count > 500 * hours)));
+    assert!(hours < 3 || day.tally.contains_key("restarts of the server"));
+    assert!(day.up() > PLAYERS * 9 / 10, "{} are up", day.up());
+    for part in 1..3 {
+        assert!(sessions[part] <= sessions[0] + PLAYERS / 20, "{sessions:?} sessions");
+        assert!(memory[part] <= memory[0] + memory[0] / 10, "{memory:?} bytes");
+        assert!(grown[part] <= GROWTH_MAX, "{grown:?} bytes of heap, with what is under way");
+    }
     day.end();
     assert_eq!((day.server.len(), day.server.stats().memory), (0, 0), "what is left when all have gone");
 }
 
 /// Clients of the day.
 const PLAYERS: usize = 1000;
+/// 4 KiB for each: less than a session. In a third of 24 hours, 24,000 sessions begin.
+const GROWTH_MAX: i64 = 4096 * PLAYERS as i64;
 
 /// Runs in the gate: 20 s on one core.
 const RUNS: u64 = 1_000;
