@@ -3,7 +3,7 @@
 //!
 //! docs/PROOFS.md says what is searched. `INTERLEAVINGS=<n>` goes n faults and n steps deeper.
 
-#![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 #[cfg(test)]
 #[path = "../common/mod.rs"]

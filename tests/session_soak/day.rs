@@ -99,9 +99,10 @@ impl Day {
             let address = ([10, 0, (index / 250) as u8, (index % 250) as u8], 1000).into();
             let (wakes, cut_off) = (NEVER, Time::ZERO);
             // They come over the first minute.
-            let back_at = Some(day.now + ms(day.draw.below(60_000)));
-            day.players.push(Player { client, address, wakes, cut_off, talk: Talk::default(), back_at });
-            day.plan(back_at.unwrap(), What::Wake(index));
+            let begin = day.now + ms(day.draw.below(60_000));
+            let (talk, back_at) = (Talk::default(), Some(begin));
+            day.players.push(Player { client, address, wakes, cut_off, talk, back_at });
+            day.plan(begin, What::Wake(index));
             day.plan_speech(index);
             day.plan_fault(index);
         }
