@@ -1,9 +1,8 @@
 //! No key is in memory that is freed: each secret is looked for in every block that a session frees, until configs, ends and tokens are dropped.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 #[cfg(test)]
-#[expect(dead_code, reason = "this program does not need all of it")]
 mod common;
 
 use common::tokens;
