@@ -46,13 +46,20 @@ impl Rate {
     pub(crate) fn spend(&mut self, now: Time) -> bool {
         self.limit.spend(now, &mut self.full_at)
     }
+
+    /// Whether more than half of the bucket is spent.
+    pub(crate) fn is_low(&self, now: Time) -> bool {
+        self.full_at.since(now) * 2 > self.limit.bucket
+    }
 }
 
-/// A token bucket for each address. The table has a fixed size and maps addresses to buckets by a keyed hash.
-/// So a flood from many addresses costs no memory; at worst it makes other addresses wait.
-#[derive(Debug)]
+/// A token bucket for each address, or for each network. The tables have a fixed size and map addresses to buckets by a
+/// keyed hash, so a flood from many addresses costs no memory. An address has a bucket in each of two tables, and the
+/// fuller one counts: a flood from n addresses makes one of (4096 / n)² others wait. Source: Estan and Varghese, New
+/// Directions in Traffic Measurement and Accounting, 2002, multistage filters with conservative update.
+#[derive(Clone, Debug)]
 pub(crate) struct AddressRate {
-    full_at: Box<[Time]>,
+    full_at: [Box<[Time]>; 2],
     hash: Keyed,
     limit: Limit,
 }
@@ -60,7 +67,7 @@ pub(crate) struct AddressRate {
 impl AddressRate {
     pub(crate) fn new(per_second: u32, burst: u32, key: [u64; 2]) -> Self {
         Self {
-            full_at: vec![Time::ZERO; BUCKETS].into(),
+            full_at: [(); 2].map(|()| vec![Time::ZERO; BUCKETS].into()),
             hash: Keyed(key),
             limit: Limit::new(per_second, burst),
         }
@@ -68,8 +75,27 @@ impl AddressRate {
 
     /// Takes a token of `host`. Returns `false` if there is none.
     pub(crate) fn spend(&mut self, now: Time, host: IpAddr) -> bool {
-        let slot = usize::try_from(self.hash.hash_one(host) % BUCKETS as u64).unwrap_or(0);
-        self.full_at.get_mut(slot).is_some_and(|full_at| self.limit.spend(now, full_at))
+        let limit = self.limit;
+        let Some([first, second]) = self.buckets(host) else { return false };
+        let mut full_at = (*first).min(*second);
+        let is_there = limit.spend(now, &mut full_at);
+        if is_there {
+            (*first, *second) = ((*first).max(full_at), (*second).max(full_at));
+        }
+        is_there
+    }
+
+    /// Whether there is a token of `host`.
+    pub(crate) fn has(&mut self, now: Time, host: IpAddr) -> bool {
+        let limit = self.limit;
+        self.buckets(host).is_some_and(|[first, second]| limit.spend(now, &mut (*first).min(*second)))
+    }
+
+    fn buckets(&mut self, host: IpAddr) -> Option<[&mut Time; 2]> {
+        let hash = self.hash.hash_one(host);
+        let slot = |hash: u64| usize::try_from(hash % BUCKETS as u64).unwrap_or(0);
+        let [first, second] = &mut self.full_at;
+        Some([first.get_mut(slot(hash))?, second.get_mut(slot(hash >> 32))?])
     }
 }
 
@@ -81,7 +107,18 @@ pub(crate) fn host(address: SocketAddr) -> IpAddr {
     }
 }
 
-/// Number of buckets in an [`AddressRate`]; they take 32 KiB.
+/// What usually belongs to one operator: the /24 network of an IPv4 address, or the /48 that a site gets with IPv6.
+pub(crate) fn network(address: SocketAddr) -> IpAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !(u128::MAX >> 48)).into(),
+        IpAddr::V4(ip) => {
+            let [a, b, c, _] = ip.octets();
+            [a, b, c, 0].into()
+        }
+    }
+}
+
+/// Number of buckets in each table of an [`AddressRate`]; they take 32 KiB.
 const BUCKETS: usize = 4096;
 /// A token that is not refilled.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
@@ -113,5 +150,28 @@ mod tests {
         assert_eq!(taken("[2001:db8::1]:1"), 3);
         assert_eq!(taken("[2001:db8::ffff:2]:1"), 0);
         assert_eq!(taken("[2001:db8:0:1::1]:1"), 3);
+    }
+
+    #[test]
+    fn a_network_is_a_24_or_a_48() {
+        let same = |one, other| network(address(one)) == network(address(other));
+        assert!(same("10.0.0.1:1", "[::ffff:10.0.0.255]:9") && !same("10.0.0.1:1", "10.0.1.1:1"));
+        assert!(same("[2001:db8:5:1::]:1", "[2001:db8:5:ffff::9]:1"));
+        assert!(!same("[2001:db8:5::]:1", "[2001:db8:6::]:1"));
+    }
+
+    /// And they are others at another server, or at the same one after a restart.
+    #[test]
+    fn a_flood_from_many_addresses_makes_few_others_wait() {
+        let host = |number: u32| IpAddr::from(number.to_be_bytes());
+        let waiting = |key| {
+            let mut rate = AddressRate::new(1, 1, key);
+            (0..400).for_each(|number| _ = rate.spend(Time::ZERO, host(number)));
+            let waits = |number: &u32| !rate.clone().spend(Time::ZERO, host(*number));
+            (1000..3000).filter(waits).collect::<Vec<_>>()
+        };
+        let [here, there] = [[1, 2], [3, 4]].map(waiting);
+        assert!((1..=40).contains(&here.len()), "{} of 2000: a hundredth", here.len());
+        assert!(here.iter().filter(|number| there.contains(number)).count() <= 5);
     }
 }

@@ -30,6 +30,7 @@ fn every_test_that_the_document_names_exists() {
     let names = document.split('`').skip(1).step_by(2).filter(|name| name.matches('_').count() > 4);
     let tests = [
         include_str!("session_limits.rs"),
+        include_str!("attacks/handshake.rs"),
         include_str!("attacks/network.rs"),
         include_str!("session_events.rs"),
         include_str!("session_fec.rs"),

@@ -5,8 +5,7 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
-use common::sessions::{SUITE, World, client_config, connect_of, server_config};
-use std::collections::BTreeSet;
+use common::sessions::{SUITE, World, server_config};
 use std::net::SocketAddr;
 use whitewater::inside::session::wire::{Connect, MESSAGE_MIN, RESET_LEN, kind};
 use whitewater::session::Suite;
@@ -53,29 +52,6 @@ fn a_reset_is_shorter_than_what_it_answers() {
     let longer = 40 - RESET_LEN;
     assert!(world.strangers.iter().all(|(_, bytes)| bytes.len() == RESET_LEN));
     assert_eq!(world.strangers.len(), longer);
-}
-
-/// Knowing two addresses that share a bucket at one server says nothing about another server, or the same one
-/// after a restart.
-#[test]
-fn addresses_that_share_a_bucket_at_one_server_do_not_at_another() {
-    let victim = stranger(1);
-    let refused = |seed: u64, addresses: &mut dyn Iterator<Item = SocketAddr>| {
-        let config = server_config(&SessionConfig::default(), Suite::Checked);
-        let config = ServerConfig { challenges_per_second: 1_000_000, ..config };
-        let mut world = World::new(seed, &config);
-        let asks = |world: &mut World, from: SocketAddr, number: u64| {
-            let before = world.server.stats().rejected.accept_rate;
-            let connect = connect_of(world, from, number, client_config(Suite::Checked));
-            world.inject(from, &connect);
-            world.server.stats().rejected.accept_rate > before
-        };
-        assert_eq!((0..25).filter(|number| asks(&mut world, victim, *number)).count(), 5);
-        addresses.filter(|from| asks(&mut world, *from, 1)).collect::<BTreeSet<_>>()
-    };
-    let shared = refused(1, &mut (2..20_000).map(stranger));
-    assert!((1..=15).contains(&shared.len()), "{} of 20,000 share one of 4096 buckets", shared.len());
-    assert!(refused(2, &mut shared.into_iter()).is_empty());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Shared by the tables of sessions and of bare KCP peers: whose turn it is to send, when to look at each
 //! seat, how many seats each address has, and which ones may not come back at once.
 
-use crate::rate::host;
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -143,30 +142,30 @@ impl<Id: Ord> Default for Agenda<Id> {
     }
 }
 
-/// What identifies a request of a stranger: its address, and the number of the attempt or conversation.
+/// What identifies a bare KCP peer: its address, and the number of the conversation.
 pub(super) type Name = (SocketAddr, u64);
 
 /// Names of seats that were recently given up. A late copy of a first datagram would otherwise open a seat
 /// again. Stores what each was told, in case it asks again. Only the newest are kept, up to a limit in total
 /// and per address.
 #[derive(Debug)]
-pub(super) struct Graves<T = ()> {
-    told: BTreeMap<Name, T>,
-    /// When each of them may be removed, soonest first.
-    until: VecDeque<(Time, Name)>,
+pub(super) struct Graves<N, T = ()> {
+    told: BTreeMap<N, T>,
+    /// When each of them may be removed, soonest first, and which address it counts for.
+    until: VecDeque<(Time, N, IpAddr)>,
     stay: Duration,
     limit: usize,
     of_host: usize,
 }
 
-impl<T> Graves<T> {
+impl<N: Copy + Ord, T> Graves<N, T> {
     pub(super) const fn new(stay: Duration, limit: usize, of_host: usize) -> Self {
         Self { told: BTreeMap::new(), until: VecDeque::new(), stay, limit, of_host }
     }
 
-    pub(super) fn insert(&mut self, now: Time, name: Name, told: T) {
+    pub(super) fn insert(&mut self, now: Time, name: N, host: IpAddr, told: T) {
         self.get(now, &name);
-        let is_neighbour = |(_, other): &(Time, Name)| host(other.0) == host(name.0);
+        let is_neighbour = |(.., other): &(Time, N, IpAddr)| *other == host;
         let may_be_many = self.of_host < self.limit && self.until.len() >= self.of_host;
         let goes =
             if may_be_many && self.until.iter().filter(|other| is_neighbour(other)).count() >= self.of_host {
@@ -174,16 +173,16 @@ impl<T> Graves<T> {
             } else {
                 (self.until.len() >= self.limit).then_some(0)
             };
-        if let Some((_, gone)) = goes.and_then(|index| self.until.remove(index)) {
+        if let Some((_, gone, _)) = goes.and_then(|index| self.until.remove(index)) {
             self.told.remove(&gone);
         }
         if self.limit > 0 && self.told.insert(name, told).is_none() {
-            self.until.push_back((now + self.stay, name));
+            self.until.push_back((now + self.stay, name, host));
         }
     }
 
-    pub(super) fn get(&mut self, now: Time, name: &Name) -> Option<&mut T> {
-        while let Some((until, name)) = self.until.front()
+    pub(super) fn get(&mut self, now: Time, name: &N) -> Option<&mut T> {
+        while let Some((until, name, _)) = self.until.front()
             && *until <= now
         {
             self.told.remove(name);
@@ -193,42 +192,25 @@ impl<T> Graves<T> {
     }
 }
 
-/// How many seats each address has. Addresses without seats are not stored, so it is no larger than the
+/// How many seats each address or network has. Those without seats are not stored, so it is no larger than the
 /// table.
 #[derive(Debug, Default)]
-pub(super) struct Hosts(BTreeMap<IpAddr, HostSeats>);
-
-/// The seats of one address.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HostSeats {
-    pub(super) all: usize,
-    pub(super) half_open: usize,
-}
+pub(super) struct Hosts(BTreeMap<IpAddr, usize>);
 
 impl Hosts {
-    pub(super) fn enter(&mut self, host: IpAddr, is_half_open: bool) {
-        let seats = self.0.entry(host).or_default();
-        seats.all += 1;
-        seats.half_open += usize::from(is_half_open);
+    pub(super) fn enter(&mut self, host: IpAddr) {
+        *self.0.entry(host).or_default() += 1;
     }
 
-    /// One of the half-open seats was confirmed.
-    pub(super) fn confirm(&mut self, host: IpAddr) {
-        if let Some(seats) = self.0.get_mut(&host) {
-            seats.half_open = seats.half_open.saturating_sub(1);
-        }
-    }
-
-    /// A confirmed seat was given up.
     pub(super) fn leave(&mut self, host: IpAddr) {
         let Some(seats) = self.0.get_mut(&host) else { return };
-        seats.all -= 1;
-        if seats.all == 0 {
+        *seats -= 1;
+        if *seats == 0 {
             self.0.remove(&host);
         }
     }
 
-    pub(super) fn of(&self, host: IpAddr) -> HostSeats {
+    pub(super) fn of(&self, host: IpAddr) -> usize {
         self.0.get(&host).copied().unwrap_or_default()
     }
 }
@@ -297,8 +279,9 @@ mod tests {
 
     #[test]
     fn a_name_is_kept_for_its_time_and_the_oldest_are_dropped_first() {
-        let name = |host, number| (SocketAddr::from(([10, 0, 0, host], 1)), number);
-        let held = |graves: &mut Graves<u64>, ms| {
+        let host = |host| IpAddr::from([10, 0, 0, host]);
+        let name = |host: u8, number: u64| (host, number);
+        let held = |graves: &mut Graves<(u8, u64), u64>, ms| {
             let names = (1..5).flat_map(|host| (0..9).map(move |number| (host, number)));
             names
                 .filter(|(host, number)| graves.get(Time::from_millis(ms), &name(*host, *number)).is_some())
@@ -306,16 +289,16 @@ mod tests {
         };
         let mut graves = Graves::new(Duration::from_secs(10), 4, 2);
         for number in 0..9 {
-            graves.insert(Time::from_millis(number), name(1, number), number);
+            graves.insert(Time::from_millis(number), name(1, number), host(1), number);
         }
         assert_eq!(held(&mut graves, 9), [(1, 7), (1, 8)]);
-        for host in 2..5 {
-            graves.insert(Time::from_millis(9), name(host, 1), 1);
+        for number in 2..5 {
+            graves.insert(Time::from_millis(9), name(number, 1), host(number), 1);
         }
         assert_eq!(held(&mut graves, 10_007), [(1, 8), (2, 1), (3, 1), (4, 1)]);
         assert_eq!((held(&mut graves, 10_009), graves.until.len(), graves.told.len()), (vec![], 0, 0));
         let mut none = Graves::new(Duration::from_secs(10), 0, 0);
-        none.insert(Time::ZERO, name(1, 1), 1);
+        none.insert(Time::ZERO, name(1, 1), host(1), 1);
         assert_eq!(held(&mut none, 0), []);
     }
 }

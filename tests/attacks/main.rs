@@ -7,6 +7,7 @@ mod common;
 mod bare;
 #[cfg(feature = "crypto")]
 mod clock;
+mod handshake;
 #[cfg(feature = "crypto")] // other sessions have nothing to mask with
 mod headers;
 mod network;

@@ -196,6 +196,16 @@ impl Connection {
         self.path.address
     }
 
+    /// Puts the peer, before anything was sent to it, at another address that is proven. Returns where it was.
+    pub(in crate::session) const fn begin_at(&mut self, address: SocketAddr) -> SocketAddr {
+        std::mem::replace(&mut self.path.address, address)
+    }
+
+    /// Somebody at another proven address asked for this session as well, and may copy its packets.
+    pub(in crate::session) fn contest(&mut self, now: Time, other: SocketAddr) {
+        self.path.contest(now, other);
+    }
+
     /// What the peer's application said in the handshake.
     #[must_use]
     pub const fn user(&self) -> &[u8] {

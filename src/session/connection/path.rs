@@ -90,6 +90,14 @@ impl Path {
         Self { address, moves, response: None, questions: Questions { key, count: 0 }, moving: None }
     }
 
+    /// The peer may also be at `other`, where somebody asked for the same session.
+    pub(super) fn contest(&mut self, now: Time, other: SocketAddr) {
+        if self.moves {
+            let moving = self.moving.get_or_insert_default();
+            moving.previous = Some((other, now + CONTESTED));
+        }
+    }
+
     pub(super) fn may_be(&self, from: SocketAddr) -> bool {
         self.moves || from == self.address
     }

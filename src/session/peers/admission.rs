@@ -69,7 +69,7 @@ impl Peers {
             return refused!(refused_full);
         }
         let host = host(name.0);
-        if self.hosts.of(host).all >= self.config.max_peers_per_address {
+        if self.hosts.of(host) >= self.config.max_peers_per_address {
             return refused!(refused_per_address);
         }
         if strangers == Strangers::Proven && !has_proven {

@@ -16,7 +16,7 @@ use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
 use crate::kcp::Envelope;
 use crate::machine::{Arrival, Machine, Transmit};
-use crate::rate::AddressRate;
+use crate::rate::{AddressRate, host};
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::conv_of;
@@ -82,7 +82,7 @@ pub struct Peers {
     last_words: VecDeque<Peer>,
     rate: AddressRate,
     proofs: Proofs,
-    quarantine: Graves,
+    quarantine: Graves<Name>,
     stats: PeersStats,
     now: Time,
 }
@@ -226,7 +226,8 @@ impl Peers {
             peer.wrap(now, id, &mut **envelope);
             envelope.forget(id.0);
         }
-        self.quarantine.insert(now, name(peer.peer_addr(), peer.conv()), ());
+        let address = peer.peer_addr();
+        self.quarantine.insert(now, name(address, peer.conv()), host(address), ());
         self.stats.closed_here += 1;
         log::debug!("peer {id} at {} closed here", peer.peer_addr());
         if self.last_words.len() >= LAST_WORDS_MAX {
@@ -292,7 +293,7 @@ impl Peers {
         self.next_id += 1;
         self.agenda.list(id, &mut peer.entry);
         match peer.host {
-            Some(host) => self.hosts.enter(host, false),
+            Some(host) => self.hosts.enter(host),
             None => self.registered += 1,
         }
         self.peers.insert(id, Box::new(peer));

@@ -1,9 +1,9 @@
 //! The way into a server. Nothing is stored, allocated or multiplied before the address is proven, and nothing is kept
 //! before the client has shown that it may join.
 
+use super::claims::{Claims, Mark};
 use super::opening::Guest;
-use super::replies::Reply;
-use super::seat::{ACCEPT_EACH, Place, TIME_WAIT};
+use super::seat::{Place, TIME_WAIT};
 use super::stats::{Refusal, Refused, Why};
 use super::{Server, ServerConfig, Suite};
 
@@ -13,13 +13,14 @@ use crate::session::cookie::{Claim, ResetKey, epoch_of};
 use crate::session::event::code;
 use crate::session::exchange::{Attempt, HandshakeError, Responder};
 use crate::session::random;
-use crate::session::seats::{Entry, Name};
-use crate::session::token::{Grant, TokenError, Verifier};
+use crate::session::seats::Entry;
+use crate::session::token::{Grant, NONCE_LEN, TokenError, Verifier};
 use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1, PacketError};
 use crate::time::Time;
-use siphasher::sip128::SipHasher24;
+use siphasher::sip::SipHasher24;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::hash::Hasher;
+use std::net::SocketAddr;
 use zeroize::Zeroizing;
 
 impl Server {
@@ -68,13 +69,18 @@ impl Server {
             return Err(Refusal::Cookie.into());
         }
         // From here on, the address of the client is proven.
-        let attempt = (from, cid);
-        if self.seats.knows(now, &attempt) {
-            return Ok(self.repeat(now, attempt, connect.msg1)?);
+        let mark = self.mark(connect);
+        if self.seats.knows(now, mark) {
+            return Ok(self.repeat(now, from, mark)?);
         }
-        self.check_room(now, host(from))?;
-        let (mut guest, responder) = self.read_connect(now, from, suite, connect)?;
-        self.make_room(now, host(from));
+        if !self.rates.accepts(now, from) {
+            return Err(Refusal::AcceptRate.into());
+        }
+        let goes = self.find_room(now, from)?;
+        let (mut guest, responder) = self.read_connect(now, from, suite, connect, mark)?;
+        if let Some(goes) = goes {
+            self.displace(now, goes);
+        }
         let id = self.seats.table.next_id().ok_or(Refusal::Full)?;
         if self.config.ask {
             self.ask(id, guest);
@@ -93,37 +99,47 @@ impl Server {
         Ok(suite.ok_or(Refusal::Suite)?)
     }
 
-    /// The answer to a CONNECT may have been lost: sends it again, unchanged.
-    fn repeat(&mut self, now: Time, attempt: Name, msg1: &[u8]) -> Result<(), Refusal> {
-        let hash = self.hash(msg1);
-        let answer =
-            self.seats.answer(now, &attempt).filter(|it| it.msg1_hash == hash && it.again_from <= now);
-        answer.ok_or(Refusal::Repeated)?.again_from = now + ACCEPT_EACH;
+    /// A known attempt: the answer to its CONNECT may have been lost, the client's address may have changed, or somebody
+    /// has copied it. Each proven address gets the same answer, now or when there is one. Another address costs what an
+    /// attempt from there costs.
+    fn repeat(&mut self, now: Time, from: SocketAddr, mark: Mark) -> Result<(), Refusal> {
+        let Self { seats, rates, .. } = self;
+        let claims = seats.claims(now, mark).ok_or(Refusal::Repeated)?;
+        if !claims.has(from) && !rates.accepts(now, from) {
+            return Err(Refusal::AcceptRate);
+        }
+        if !claims.claim(now, from) || seats.answer(now, mark).is_none() {
+            return Err(Refusal::Repeated);
+        }
         self.stats.accepts_repeated += 1;
-        self.reply(now, attempt.0, Reply::Answer(attempt));
+        self.reply_answer(now, from, mark);
         Ok(())
     }
 
-    /// Whether there is room for another session from `host`, or will be once the oldest unconfirmed one is removed.
-    /// That one is not removed before the client has shown that it may join.
-    fn check_room(&mut self, now: Time, host: IpAddr) -> Result<(), Refusal> {
-        if !self.rates.accepts.spend(now, host) {
-            return Err(Refusal::AcceptRate);
+    /// Whether there is room for another session from an address. Returns the unconfirmed one that goes for it, which
+    /// it does not before the client has shown that it may join.
+    fn find_room(&mut self, now: Time, from: SocketAddr) -> Result<Option<u32>, Refusal> {
+        let &ServerConfig { sessions_per_address, half_open, half_open_per_address, .. } = &self.config;
+        if self.is_unheard() || !self.seats.memory.has_room() {
+            return Err(Refusal::Full);
         }
-        let (own_goes, one_goes) = self.who_goes(host);
-        let of_host = self.seats.hosts.of(host).all;
-        if of_host.saturating_sub(own_goes.into()) >= self.config.sessions_per_address.into() {
+        let of_host = self.seats.hosts.of(host(from));
+        if self.seats.half_open.of_host(host(from)).len() >= half_open_per_address.into() {
+            let own = self.seats.oldest_of(host(from)).filter(|_| of_host <= sessions_per_address.into());
+            return own.map(Some).ok_or(Refusal::PerAddress);
+        }
+        if of_host >= sessions_per_address.into() {
             return Err(Refusal::PerAddress);
         }
-        let has_place = !self.seats.table.is_full() || one_goes || self.seats.has_ghost(now);
-        let has_room = has_place && !self.is_unheard() && self.seats.memory.has_room();
-        if has_room { Ok(()) } else { Err(Refusal::Full) }
-    }
-
-    /// Whether an unconfirmed session must make room for one from `host`: of the same address, of any address.
-    fn who_goes(&self, host: IpAddr) -> (bool, bool) {
-        let own = self.seats.hosts.of(host).half_open >= self.config.half_open_per_address.into();
-        (own, own || self.seats.half_open.len() >= self.config.half_open.into())
+        if self.seats.half_open.len() >= half_open.into() {
+            return Ok(self.seats.half_open.crowding(random(&mut *self.random.0), |_| true));
+        }
+        if self.seats.table.is_full() {
+            let chance = random(&mut *self.random.0);
+            let ghost = self.seats.half_open.crowding(chance, |id| self.seats.is_ghost(now, id));
+            return ghost.map(Some).ok_or(Refusal::Full);
+        }
+        Ok(None)
     }
 
     /// Reads the client's message. A stranger passes only if they know what the suite requires.
@@ -133,6 +149,7 @@ impl Server {
         from: SocketAddr,
         suite: Suite,
         connect: &Connect<'_>,
+        mark: Mark,
     ) -> Result<(Guest, Responder), Refused> {
         let &Connect { cid, client_sid, token, msg1, .. } = connect;
         let grant = match &self.tokens {
@@ -147,8 +164,10 @@ impl Server {
         };
         let psk = grant.as_ref().map(|grant| grant.psk.clone());
         let mut guest = Guest {
-            place: Place { attempt: (from, cid), entry: Entry::at(now + TIME_WAIT) },
+            place: Place { mark, address: from, entry: Entry::at(now + TIME_WAIT) },
+            claims: Claims::new(from, now),
             suite,
+            cid,
             client_sid,
             token: token.into(),
             msg1: msg1.into(),
@@ -158,7 +177,11 @@ impl Server {
             features: 0,
             user: Box::default(),
             pass: None,
+            nonce: None,
         };
+        if !self.rates.handshake(now, from) {
+            return Err(Refusal::HandshakeRate.into());
+        }
         let mut payload = Vec::new();
         let responder =
             self.read_msg1(&guest, &mut payload).map_err(|error| Refusal::Handshake.because(error))?;
@@ -180,6 +203,7 @@ impl Server {
                 self.turn_away(now, &guest, responder, code::REPLACED, &user);
                 return Err(Refusal::Outdated.into());
             }
+            guest.nonce = Some(grant.nonce);
             guest.pass = Some(grant.into());
         }
         if let Some(mismatch) = self.shape.compare(shape) {
@@ -196,27 +220,12 @@ impl Server {
         guest: &Guest,
         payload: &mut Vec<u8>,
     ) -> Result<Responder, HandshakeError> {
-        let &Guest { suite, client_sid, ref token, ref msg1, ref psk, ref random, .. } = guest;
-        let (protocol_id, cid) = (self.config.session.protocol_id, guest.place.attempt.1);
+        let &Guest { suite, cid, client_sid, ref token, ref msg1, ref psk, ref random, .. } = guest;
+        let protocol_id = self.config.session.protocol_id;
         let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
         let psk = psk.as_deref().filter(|_| suite.needs_psk());
         let server_key = self.config.server_key.as_deref().filter(|_| suite.needs_server_key());
         Responder::read_msg1(&attempt, psk, server_key, **random, msg1, payload)
-    }
-
-    fn make_room(&mut self, now: Time, host: IpAddr) {
-        if self.who_goes(host).0 {
-            self.drop_oldest(now, Some(host));
-        }
-        if self.who_goes(host).1 || self.seats.table.is_full() && self.seats.has_ghost(now) {
-            self.drop_oldest(now, None);
-        }
-    }
-
-    fn drop_oldest(&mut self, now: Time, host: Option<IpAddr>) {
-        if let Some(id) = self.seats.oldest(host) {
-            self.dismiss(now, id);
-        }
     }
 
     /// Tells a client of another version which versions there are.
@@ -227,8 +236,17 @@ impl Server {
         }
     }
 
-    pub(super) fn hash(&self, msg1: &[u8]) -> u128 {
-        SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
+    fn mark(&self, connect: &Connect<'_>) -> Mark {
+        let &Connect { suite, protocol_id, cid, client_sid, token, msg1, epoch: _, cookie: _ } = connect;
+        let mut hasher = SipHasher24::new_with_key(&self.hash_key);
+        hasher.write_u16(suite);
+        hasher.write_u64(protocol_id);
+        hasher.write_u64(cid);
+        hasher.write_u32(client_sid);
+        hasher.write_usize(token.len());
+        hasher.write(token);
+        hasher.write(msg1);
+        hasher.finish()
     }
 }
 
@@ -290,6 +308,11 @@ impl Tokens {
 
     pub(super) fn reset_key(&self) -> Option<ResetKey> {
         self.verifier.reset_key()
+    }
+
+    /// The client of an attempt that had to make room did not join: its token is good for another try.
+    pub(super) fn give_back(&self, nonce: &[u8; NONCE_LEN]) {
+        self.verifier.give_back(nonce);
     }
 
     fn unix(&self, now: Time) -> Result<u64, TokenError> {

@@ -47,14 +47,16 @@ settings! {
         /// Most sessions at a time from one address, whatever the port: 1 to 16,384. An IPv6 network of 64 bits counts
         /// as one address.
         pub sessions_per_address: u16 = 16, 1..=SESSIONS_MAX;
-        /// Most unconfirmed sessions: 1 to 16,384. With one more, the oldest of them is removed.
+        /// Most unconfirmed sessions: 1 to 16,384. With one more, one of them is removed: some are chosen at random, and of
+        /// those the one goes whose network has most.
         pub half_open: u16 = 256, 1..=SESSIONS_MAX;
-        /// The same for one address.
+        /// The same for one address, whose oldest goes.
         pub half_open_per_address: u16 = 8, 1..=SESSIONS_MAX;
-        /// Sessions per second that one address may ask for, in the long run: 1 to 1,000,000. Requests beyond that are
-        /// dropped.
+        /// Sessions per second that one address may ask for, in the long run: 1 to 1,000,000. A network, an IPv4 /24 or an
+        /// IPv6 /48, may ask for 8 times as many, and all together for 200 times. Requests beyond that are dropped.
         pub accepts_per_second: u32 = 10, 1..=A_SECOND_MAX;
-        /// Sessions that one address may ask for at once: 1 to 1,000,000.
+        /// Sessions that one address may ask for at once: 1 to 1,000,000. A network may ask for 8 times as many, and all
+        /// together for 20 times.
         pub accept_burst: u32 = 20, 1..=A_SECOND_MAX;
         /// Most cookies sent per second, to all clients together: 1 to 1,000,000. Requests beyond that are dropped.
         pub challenges_per_second: u32 = 100_000, 1..=A_SECOND_MAX;

@@ -9,6 +9,7 @@ use crate::session::event::{CloseReason, Event};
 use crate::session::wire::Data;
 use crate::time::Time;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 impl Server {
     pub(super) fn deliver(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) {
@@ -22,16 +23,27 @@ impl Server {
             return self.reset(now, from.address, id, datagram.len());
         };
         let granted = memory.grant(peer);
+        // The first authentic packet says which of the addresses that asked is the client's.
+        let asked = peer.half_open.as_ref().filter(|answer| answer.claims.has(from.address));
+        let home = asked.map(|_| peer.connection.begin_at(from.address));
         let is_good = peer.connection.handle_data(now, from, header, datagram);
         memory.spend(peer, granted);
         if !is_good {
+            if let Some(home) = home {
+                peer.connection.begin_at(home);
+            }
             self.stats.dropped += 1;
             return;
         }
         agenda.list(id, &mut peer.place.entry);
-        if peer.half_open.take().is_some() {
-            let place = peer.place;
-            self.seats.confirm(id, &place);
+        if let Some(answer) = peer.half_open.take() {
+            let is_other = |address: &SocketAddr| *address != peer.connection.peer_addr();
+            // Copies that are faster than what they copy also ask first, so the last who asked is most likely the client.
+            if let Some(other) = answer.claims.addresses().filter(is_other).last() {
+                peer.connection.contest(now, other);
+            }
+            let (address, most) = (peer.connection.peer_addr(), self.config.sessions_per_address.into());
+            self.seats.confirm(id, address, most);
             self.stats.confirmed += 1;
             self.replace(now, id);
             let Seats { table, eventful, .. } = &mut self.seats;

@@ -1,16 +1,18 @@
 //! Gives a client that may join its session, or rejects it: at once, or when the application has decided.
 
 use super::admission::Pass;
-use super::replies::Reply;
-use super::seat::{ACCEPT_EACH, Answer, Peer, Place, Seat, TIME_WAIT};
+use super::claims::Claims;
+use super::seat::{Answer, Peer, Place, Seat, TIME_WAIT};
 use super::stats::Refusal;
 use super::{Server, SessionId, Suite};
+use crate::rate::host;
 use crate::session::connection::{Connection, Parts};
 use crate::session::error::DecisionError;
 use crate::session::event::{Event, code};
 use crate::session::exchange::Responder;
 use crate::session::seal::{Keys, Seal};
 use crate::session::seats::Entry;
+use crate::session::token::NONCE_LEN;
 use crate::session::wire::{Accept, Msg2, USER_MAX};
 use crate::session::{Secret, hash_key};
 use crate::time::Time;
@@ -22,7 +24,8 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// Its address.
+    /// The address that it asked from first. If somebody copied what it sent and was faster, that is theirs; the
+    /// session will be where the client is.
     pub address: SocketAddr,
     /// How the session will be protected.
     pub suite: Suite,
@@ -36,7 +39,9 @@ pub struct Request<'a> {
 /// being asked.
 pub(super) struct Guest {
     pub(super) place: Place,
+    pub(super) claims: Claims,
     pub(super) suite: Suite,
+    pub(super) cid: u64,
     pub(super) client_sid: u32,
     /// Its message as received, and what is needed to read it besides the server's key. It is read again when the
     /// application has decided, because that takes half the memory of keeping the result of the first reading.
@@ -49,6 +54,8 @@ pub(super) struct Guest {
     pub(super) features: u32,
     pub(super) user: Box<[u8]>,
     pub(super) pass: Option<Pass>,
+    /// The nonce of its token, which is used up.
+    pub(super) nonce: Option<[u8; NONCE_LEN]>,
 }
 
 printed_without_secrets! { Guest { place } }
@@ -58,7 +65,7 @@ impl Server {
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
         let Guest { place, suite, user, pass, .. } = self.seats.asked(id.0)?;
-        Some(Request { address: place.attempt.0, suite: *suite, user, pass: pass.as_ref() })
+        Some(Request { address: place.address, suite: *suite, user, pass: pass.as_ref() })
     }
 
     /// Admits a client that [asks](Event::Requested), and tells its application `user`. [`Event::Connected`] follows
@@ -90,10 +97,10 @@ impl Server {
             return Err(DecisionError::Reserved { code });
         }
         let responder = self.read_request(now, id, user)?;
-        let Some(Seat::Asked(guest)) = self.seats.free(now, id.0) else {
+        let Some(Seat::Asked(guest)) = self.seats.free(id.0) else {
             return Err(DecisionError::NoRequest);
         };
-        self.count(now, guest.place.attempt.0, Refusal::Declined);
+        self.count(now, guest.place.address, Refusal::Declined);
         self.turn_away(now, &guest, responder, code, user);
         Ok(())
     }
@@ -131,12 +138,11 @@ impl Server {
         user: &[u8],
         is_told: bool,
     ) -> Result<(), Refusal> {
-        let attempt = guest.place.attempt;
         let made = self.answer(now, guest, responder, Ok(id), user).and_then(|(answer, keys)| {
             let parts = Parts {
                 seal: Seal::new(now, keys),
                 peer_sid: guest.client_sid,
-                peer: attempt.0,
+                peer: guest.place.address,
                 conv: id,
                 max_datagram: guest.max_datagram,
                 features: guest.features,
@@ -148,7 +154,8 @@ impl Server {
             Some((answer, Connection::new(now, &self.session, parts).ok()?))
         });
         let Some((answer, connection)) = made else {
-            self.seats.give_back(now, id, attempt);
+            self.seats.table.give_back(id);
+            self.seats.bury(now, &guest.place);
             return Err(Refusal::Handshake);
         };
         let peer = Peer {
@@ -163,7 +170,7 @@ impl Server {
         };
         self.seats.enter(id, Seat::Session(Box::new(peer)));
         self.stats.accepted += 1;
-        self.reply(now, attempt.0, Reply::Answer(attempt));
+        self.reply_answers(now, &guest.claims, guest.place.mark);
         Ok(())
     }
 
@@ -176,12 +183,12 @@ impl Server {
         code: u16,
         user: &[u8],
     ) {
-        let attempt = guest.place.attempt;
+        let Place { mark, address, .. } = guest.place;
         let answer = self.answer(now, guest, responder, Err(code), user);
-        self.seats.graves.insert(now, attempt, ());
+        self.seats.bury(now, &guest.place);
         if let Some((answer, _)) = answer {
-            self.seats.rejections.insert(now, attempt, answer);
-            self.reply(now, attempt.0, Reply::Answer(attempt));
+            self.seats.rejections.insert(now, mark, host(address), answer);
+            self.reply_answers(now, &guest.claims, mark);
         }
     }
 
@@ -189,7 +196,7 @@ impl Server {
     fn answer(
         &self,
         now: Time,
-        &Guest { place: Place { attempt: (address, cid), .. }, suite, ref msg1, .. }: &Guest,
+        &Guest { place: Place { address, .. }, suite, cid, nonce, ref claims, .. }: &Guest,
         responder: Responder,
         session: Result<u32, u16>,
         user: &[u8],
@@ -205,8 +212,8 @@ impl Server {
         msg2.encode(&mut payload).ok()?;
         let keys = responder.write_msg2(&payload, &mut message).ok()?;
         Accept { suite: suite.code(), cid, msg2: &message }.encode(&mut accept).ok()?;
-        let (msg1_hash, again_from) = (self.hash(msg1), now + ACCEPT_EACH);
-        Some((Answer { accept: accept.into(), msg1_hash, again_from, is_told: false }, keys))
+        let claims = claims.answered(now);
+        Some((Answer { accept: accept.into(), claims, nonce, is_told: false }, keys))
     }
 }
 

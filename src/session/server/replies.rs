@@ -1,10 +1,10 @@
 //! Replies outside of sessions: how often strangers get one, and a few short ones that wait to be sent.
 
+use super::claims::{Claims, Mark};
 use super::stats::Refusal;
 use super::{Server, ServerConfig};
-use crate::rate::{AddressRate, Rate};
+use crate::rate::{AddressRate, Rate, host, network};
 use crate::session::cookie::ResetKey;
-use crate::session::seats::Name;
 use crate::session::wire::{CHALLENGE_LEN, Deny, DenyReason, RESET_LEN, Reset, VERSION};
 use crate::session::{concat, hash_key};
 use crate::time::Time;
@@ -18,8 +18,8 @@ pub(super) enum Reply {
         len: usize,
         bytes: [u8; CHALLENGE_LEN],
     },
-    /// The ACCEPT of an attempt.
-    Answer(Name),
+    /// The ACCEPT of an attempt, to one of the addresses that it came from.
+    Answer(SocketAddr, Mark),
 }
 
 /// Limits how often strangers are answered.
@@ -28,19 +28,39 @@ pub(super) struct Rates {
     pub(super) challenges: Rate,
     denials: Rate,
     resets: Rate,
-    pub(super) accepts: AddressRate,
+    accepts: AddressRate,
+    networks: AddressRate,
+    handshakes: Rate,
+    fair: AddressRate,
 }
 
 impl Rates {
     pub(super) fn new(config: &ServerConfig, rng: &mut dyn CryptoRng) -> Self {
         let each = |per_second: u32| Rate::new(per_second, per_second.div_ceil(10).max(10));
-        let (accepts, burst) = (config.accepts_per_second, config.accept_burst);
+        let (accepts, burst, key) = (config.accepts_per_second, config.accept_burst, hash_key(rng));
         Self {
             challenges: each(config.challenges_per_second),
             denials: each(config.refusals_per_second),
             resets: each(config.refusals_per_second),
-            accepts: AddressRate::new(accepts, burst, hash_key(rng)),
+            accepts: AddressRate::new(accepts, burst, key),
+            networks: AddressRate::new(OF_NETWORK * accepts, OF_NETWORK * burst, key),
+            handshakes: Rate::new(OF_ALL * accepts, OF_ALL / 10 * burst),
+            fair: AddressRate::new((OF_ALL * accepts).div_ceil(NETWORKS), 2 * burst, key),
         }
+    }
+
+    /// Whether an address may make an attempt. An address that asks too often uses up nothing of its network's, and a
+    /// network nothing of an address's.
+    pub(super) fn accepts(&mut self, now: Time, from: SocketAddr) -> bool {
+        let (host, network) = (host(from), network(from));
+        self.accepts.has(now, host) && self.networks.spend(now, network) && self.accepts.spend(now, host)
+    }
+
+    /// Whether there is time for the handshake of an attempt. When half of it is spent, each network gets a fair share
+    /// only, so a few hundred that ask for all there is leave the others theirs.
+    pub(super) fn handshake(&mut self, now: Time, from: SocketAddr) -> bool {
+        let is_fair = !self.handshakes.is_low(now) || self.fair.spend(now, network(from));
+        is_fair && self.handshakes.spend(now)
     }
 }
 
@@ -87,12 +107,22 @@ impl Server {
         }
     }
 
+    /// Replies to a CONNECT with the ACCEPT of its attempt.
+    pub(super) fn reply_answer(&mut self, now: Time, to: SocketAddr, mark: Mark) {
+        self.reply(now, to, Reply::Answer(to, mark));
+    }
+
+    /// The same for all addresses that it came from.
+    pub(super) fn reply_answers(&mut self, now: Time, claims: &Claims, mark: Mark) {
+        claims.addresses().for_each(|to| self.reply_answer(now, to, mark));
+    }
+
     pub(super) fn append_reply(&mut self, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         while let Some(reply) = self.replies.pop_front() {
             let (to, bytes) = match &reply {
                 Reply::Short { to, len, bytes } => (*to, bytes.get(..*len)),
-                Reply::Answer(attempt) => {
-                    (attempt.0, self.seats.answer(self.now, attempt).map(|answer| &*answer.accept))
+                Reply::Answer(to, mark) => {
+                    (*to, self.seats.answer(self.now, *mark).map(|answer| &*answer.accept))
                 }
             };
             if let Some(bytes) = bytes {
@@ -104,6 +134,12 @@ impl Server {
     }
 }
 
+/// How much more often than one address a network may make attempts, and all together, who share the cost of
+/// handshakes: 2000 a second by default.
+const OF_NETWORK: u32 = 8;
+const OF_ALL: u32 = 200;
+/// Networks for which there is a fair share of that.
+const NETWORKS: u32 = 500;
 /// Most replies that wait. A driver that drains after each datagram needs one.
 pub(super) const REPLIES_MAX: usize = 64;
 /// When a refused client may try again, ms.

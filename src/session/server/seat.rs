@@ -1,6 +1,8 @@
 //! The seats of a server: a client that asks, or a session. One table, one way in, one way out, one account of memory.
 
 use super::admission::Pass;
+use super::claims::{Claims, Mark};
+use super::half_open::HalfOpen;
 use super::memory::Memory;
 use super::opening::Guest;
 use super::stats::Refusal;
@@ -9,23 +11,23 @@ use super::{Server, ServerConfig, SessionId};
 use crate::rate::host;
 use crate::session::connection::Connection;
 use crate::session::event::{CloseReason, Event, Undelivered};
-use crate::session::seats::{Agenda, Entry, Graves, Hosts, Name};
+use crate::session::seats::{Agenda, Entry, Graves, Hosts};
+use crate::session::token::NONCE_LEN;
 use crate::time::Time;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// All seats, with what finds and counts them.
 #[derive(Debug)]
 pub(super) struct Seats {
     pub(super) table: Table<Seat>,
-    by_attempt: BTreeMap<Name, u32>,
+    by_mark: BTreeMap<Mark, u32>,
     pub(super) hosts: Hosts,
-    /// Unconfirmed seats, with the time when each is given up, the oldest first.
-    pub(super) half_open: BTreeSet<(Time, u32)>,
-    pub(super) graves: Graves,
+    pub(super) half_open: HalfOpen,
+    pub(super) graves: Graves<Mark>,
     /// What rejected clients were told.
-    pub(super) rejections: Graves<Answer>,
+    pub(super) rejections: Graves<Mark, Answer>,
     pub(super) memory: Memory,
     /// The session that the application accessed last, and how much it may take.
     lent: Option<(u32, u64)>,
@@ -45,7 +47,9 @@ pub(super) enum Seat {
 /// What every seat has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    pub(super) attempt: Name,
+    pub(super) mark: Mark,
+    /// The address that it counts for: the first one that it asked from, and the client's once it is confirmed.
+    pub(super) address: SocketAddr,
     /// Until it is confirmed, it is due when it is given up.
     pub(super) entry: Entry,
 }
@@ -71,8 +75,9 @@ pub(super) struct Peer {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) accept: Box<[u8]>,
-    pub(super) msg1_hash: u128,
-    pub(super) again_from: Time,
+    pub(super) claims: Claims,
+    /// Of the connect token that is used up.
+    pub(super) nonce: Option<[u8; NONCE_LEN]>,
     /// Whether the application has admitted it, and wants to know what becomes of it.
     pub(super) is_told: bool,
 }
@@ -102,7 +107,7 @@ impl Peer {
 
 impl Place {
     fn host(&self) -> IpAddr {
-        host(self.attempt.0)
+        host(self.address)
     }
 }
 
@@ -112,9 +117,9 @@ impl Seats {
         let (most, graves) = (usize::from(max_sessions), GRAVES_EACH * usize::from(max_sessions));
         Self {
             table: Table::new(most, config.shard, key),
-            by_attempt: BTreeMap::new(),
+            by_mark: BTreeMap::new(),
             hosts: Hosts::default(),
-            half_open: BTreeSet::new(),
+            half_open: HalfOpen::default(),
             graves: Graves::new(TIME_WAIT, graves, graves),
             rejections: Graves::new(TIME_WAIT, half_open.into(), half_open_per_address.into()),
             memory: Memory::new(config),
@@ -145,25 +150,36 @@ impl Seats {
     }
 
     /// Whether an attempt has a seat, or had one recently.
-    pub(super) fn knows(&mut self, now: Time, attempt: &Name) -> bool {
-        let is_over = self.graves.get(now, attempt).is_some() || self.rejections.get(now, attempt).is_some();
-        is_over || self.by_attempt.contains_key(attempt)
+    pub(super) fn knows(&mut self, now: Time, mark: Mark) -> bool {
+        let is_over = self.graves.get(now, &mark).is_some() || self.rejections.get(now, &mark).is_some();
+        is_over || self.by_mark.contains_key(&mark)
     }
 
     /// What was told to a client that has not been heard from since, or was rejected.
-    pub(super) fn answer(&mut self, now: Time, attempt: &Name) -> Option<&mut Answer> {
-        match self.by_attempt.get(attempt) {
+    pub(super) fn answer(&mut self, now: Time, mark: Mark) -> Option<&mut Answer> {
+        match self.by_mark.get(&mark) {
             Some(&id) => self.peer_mut(id)?.half_open.as_deref_mut(),
-            None => self.rejections.get(now, attempt),
+            None => self.rejections.get(now, &mark),
         }
+    }
+
+    /// The addresses that an attempt without a confirmed session came from.
+    pub(super) fn claims(&mut self, now: Time, mark: Mark) -> Option<&mut Claims> {
+        if let Some(&id) = self.by_mark.get(&mark) {
+            return match self.table.get_mut(id)? {
+                Seat::Asked(guest) => Some(&mut guest.claims),
+                Seat::Session(peer) => Some(&mut peer.half_open.as_mut()?.claims),
+            };
+        }
+        Some(&mut self.rejections.get(now, &mark)?.claims)
     }
 
     /// The way in: takes a seat at an id from the table.
     pub(super) fn enter(&mut self, id: u32, mut seat: Seat) {
         let place = seat.place_mut();
-        self.by_attempt.insert(place.attempt, id);
-        self.hosts.enter(place.host(), true);
-        self.half_open.insert((place.entry.due, id));
+        self.by_mark.insert(place.mark, id);
+        self.hosts.enter(place.host());
+        self.half_open.enter(id, place.address);
         self.agenda.put_off(id, &mut place.entry);
         if let Seat::Session(peer) = &mut seat {
             self.memory.admit(peer);
@@ -171,9 +187,14 @@ impl Seats {
         self.table.insert(id, seat);
     }
 
-    pub(super) fn confirm(&mut self, id: u32, place: &Place) {
-        if self.half_open.remove(&(place.entry.due, id)) {
-            self.hosts.confirm(place.host());
+    /// A client was heard from, at `address`: from now on it counts there, if it has room for another.
+    pub(super) fn confirm(&mut self, id: u32, address: SocketAddr, most: usize) {
+        self.half_open.leave(id);
+        let Some(place) = self.table.get_mut(id).map(Seat::place_mut) else { return };
+        if host(address) != place.host() && self.hosts.of(host(address)) < most {
+            self.hosts.leave(place.host());
+            self.hosts.enter(host(address));
+            place.address = address;
         }
     }
 
@@ -182,42 +203,43 @@ impl Seats {
         let mut seat = self.table.lift(id)?;
         let place = seat.place_mut();
         self.agenda.leave(id, &mut place.entry);
-        let place = *place;
-        self.confirm(id, &place);
+        self.half_open.leave(id);
         self.hosts.leave(place.host());
-        self.by_attempt.remove(&place.attempt);
+        self.by_mark.remove(&place.mark);
         if let Seat::Session(peer) = &seat {
             self.memory.dismiss(id, peer);
         }
         Some(seat)
     }
 
-    /// Returns an id. Its attempt is remembered for a while.
-    pub(super) fn give_back(&mut self, now: Time, id: u32, attempt: Name) {
-        self.table.give_back(id);
-        self.graves.insert(now, attempt, ());
-    }
-
     /// The way out.
-    pub(super) fn free(&mut self, now: Time, id: u32) -> Option<Seat> {
+    pub(super) fn free(&mut self, id: u32) -> Option<Seat> {
         let seat = self.leave(id)?;
-        self.give_back(now, id, seat.place().attempt);
+        self.table.give_back(id);
         Some(seat)
     }
 
-    /// The oldest unconfirmed seat, of one address or of all.
-    pub(super) fn oldest(&self, host: Option<IpAddr>) -> Option<u32> {
-        let is_of = |id: &u32| {
-            host.is_none_or(|host| self.table.get(*id).is_some_and(|seat| seat.place().host() == host))
+    /// Remembers an attempt that is over, for a while.
+    pub(super) fn bury(&mut self, now: Time, place: &Place) {
+        self.graves.insert(now, place.mark, place.host(), ());
+    }
+
+    /// The oldest unconfirmed seat of an address, without those that were also asked for elsewhere: whoever copies what
+    /// others send cannot drive them out by attempts of their own.
+    pub(super) fn oldest_of(&self, host: IpAddr) -> Option<u32> {
+        let is_contested = |id: &u32| match self.table.get(*id) {
+            Some(Seat::Asked(guest)) => guest.claims.is_contested(),
+            Some(Seat::Session(peer)) => peer.half_open.as_ref().is_some_and(|it| it.claims.is_contested()),
+            None => false,
         };
-        self.half_open.iter().map(|(_, id)| *id).find(is_of)
+        self.half_open.of_host(host).find(|id| !is_contested(id))
     }
 
     /// Whether an admitted client has not been heard from for longer than an answer takes. It is removed if there is no
     /// other room.
-    pub(super) fn has_ghost(&self, now: Time) -> bool {
-        let given_up_first = self.half_open.first().filter(|(_, id)| self.peer(*id).is_some());
-        given_up_first.is_some_and(|(until, _)| *until <= now + (TIME_WAIT - ANSWER_MAX))
+    pub(super) fn is_ghost(&self, now: Time, id: u32) -> bool {
+        let until = self.peer(id).map(|peer| peer.place.entry.due);
+        until.is_some_and(|until| until <= now + (TIME_WAIT - ANSWER_MAX))
     }
 
     /// Gives the application a session that is up, to send and read. The session counts down what it takes. What it
@@ -248,20 +270,39 @@ impl Seats {
 }
 
 impl Server {
-    /// Gives back a seat whose time is up or which others need. Returns its session, if it has one.
+    /// Gives back a seat whose time is up. Returns its session, if it has one. Its attempt is remembered for a while.
     pub(super) fn dismiss(&mut self, now: Time, id: u32) -> Option<Box<Peer>> {
-        let (peer, is_told) = match self.seats.free(now, id)? {
+        let seat = self.free(now, id)?;
+        self.seats.bury(now, seat.place());
+        if let Seat::Session(peer) = seat { Some(peer) } else { None }
+    }
+
+    /// Gives back an unconfirmed seat that others need. Its client may try again, with the same token.
+    pub(super) fn displace(&mut self, now: Time, id: u32) {
+        let nonce = match self.free(now, id) {
+            Some(Seat::Asked(guest)) => guest.nonce,
+            Some(Seat::Session(peer)) => peer.half_open.and_then(|answer| answer.nonce),
+            None => None,
+        };
+        if let (Some(tokens), Some(nonce)) = (&self.tokens, nonce) {
+            tokens.give_back(&nonce);
+        }
+    }
+
+    /// Frees a seat, and tells whoever has to know.
+    fn free(&mut self, now: Time, id: u32) -> Option<Seat> {
+        let seat = self.seats.free(id)?;
+        let is_told = match &seat {
             Seat::Asked(guest) => {
-                self.count(now, guest.place.attempt.0, Refusal::Unanswered);
-                (None, true)
+                self.count(now, guest.place.address, Refusal::Unanswered);
+                true
             }
             Seat::Session(peer) => {
                 if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
                     tokens.leave(pass, id);
                 }
                 self.stats.unconfirmed += u64::from(peer.half_open.is_some());
-                let is_told = peer.half_open.as_ref().is_some_and(|answer| answer.is_told);
-                (Some(peer), is_told)
+                peer.half_open.as_ref().is_some_and(|answer| answer.is_told)
             }
         };
         if is_told {
@@ -270,7 +311,7 @@ impl Server {
                 Event::Closed { reason: CloseReason::ConnectTimeout, undelivered: Undelivered::default() };
             self.notices.push_back((SessionId(id), closed));
         }
-        peer
+        Some(seat)
     }
 }
 

@@ -66,8 +66,10 @@ reasons! {
         cookie: Cookie,
         /// A CONNECT of a known attempt: confirmed, over, changed, or answered a moment ago.
         repeated: Repeated,
-        /// Too many sessions per second from one address.
+        /// Too many sessions per second from one address or network.
         accept_rate: AcceptRate,
+        /// Too many handshakes per second from all together.
+        handshake_rate: HandshakeRate,
         /// Too many sessions from one address.
         per_address: PerAddress,
         /// No room for another session.

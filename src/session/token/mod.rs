@@ -19,6 +19,7 @@ pub use verify::Verifier;
 
 #[cfg(feature = "crypto")]
 pub(super) use sealed::LABEL;
+pub(super) use sealed::NONCE_LEN;
 
 use super::wire::Short;
 

@@ -160,7 +160,7 @@ pub struct Grant {
     /// The application's data, at most [`USER_MAX`] bytes.
     pub user: Vec<u8>,
     /// Distinguishes this token from all others.
-    pub(super) nonce: [u8; NONCE_LEN],
+    pub(in crate::session) nonce: [u8; NONCE_LEN],
 }
 
 /// The part before the ciphertext, which is not encrypted.
@@ -234,5 +234,5 @@ const VERSION: u8 = 1;
 /// Separates the keys and tags of tokens from all others.
 pub(in crate::session) const LABEL: &[u8; 10] = b"ww/1 token";
 const HEAD_LEN: usize = 20;
-pub(super) const NONCE_LEN: usize = 24;
+pub(in crate::session) const NONCE_LEN: usize = 24;
 const PLAIN_LEN: usize = 8 + 32 + 8 + 16 + 2 + 2 + USER_MAX;

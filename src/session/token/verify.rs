@@ -121,6 +121,12 @@ impl Verifier {
         CRYPTO?.derive(key.secret(), RESET_LABEL).map(ResetKey::new)
     }
 
+    /// A token counts as unused again: its client did not join.
+    pub(in crate::session) fn give_back(&self, nonce: &[u8; NONCE_LEN]) {
+        let Used { young, old, .. } = &mut self.lock().used;
+        let _ = young.nonces.remove(nonce) || old.nonces.remove(nonce);
+    }
+
     /// Held for a look-up, once or twice per plausible CONNECT.
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,0 +1,391 @@
+//! Whoever sees CONNECTs, or has many addresses, keeps nobody from connecting. Virtual time; work is counted in
+//! handshakes.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use crate::common;
+
+use common::machine::Whole as _;
+use common::ms;
+use common::sessions::{
+    PSK, SUITE, World, client_address, client_config, connect_of, server_address, server_config,
+};
+use std::collections::VecDeque;
+use std::net::{Ipv6Addr, SocketAddr};
+use whitewater::inside::session::exchange::{Attempt, Initiator};
+use whitewater::inside::session::wire::{Challenge, Connect, Hello, Msg1, kind};
+use whitewater::session::Suite;
+use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
+use whitewater_sim::LinkConfig;
+
+fn path() -> LinkConfig {
+    LinkConfig::with_rtt(ms(40))
+}
+
+/// The kinds of servers that there are, each with a config for a client of it.
+fn kinds() -> Vec<(&'static str, ServerConfig, ClientConfig)> {
+    let session = SessionConfig::default();
+    let of = |suite| (server_config(&session, suite), client_config(suite));
+    let (insecure, client) = of(Suite::Checked);
+    #[cfg_attr(not(feature = "crypto"), expect(unused_mut, reason = "there is one kind"))]
+    let mut kinds = vec![("insecure", insecure, client)];
+    #[cfg(feature = "crypto")]
+    {
+        let [nn, nk] = [0x101, 0x301].map(|code| Suite::from_code(code).unwrap());
+        let (open, client) = of(nn);
+        kinds.push(("NN", open, client));
+        let (keyed, client) = of(nk);
+        let client = ClientConfig { server_key: Some(whitewater::session::public_key(&[5; 32])), ..client };
+        kinds.push(("NK", ServerConfig { server_key: Some([5; 32].into()), ..keyed }, client));
+        let (secret, client) = of(SUITE);
+        kinds.push(("secret", secret.clone(), client));
+        use common::tokens::{NOW, SERVER_ID, by_token, requiring, token, verifier};
+        kinds.push(("tokens", requiring(verifier(SERVER_ID), secret), by_token(&token(99, NOW, 2))));
+    }
+    kinds
+}
+
+/// A world whose server is of that kind, with one client, which has just sent its first HELLO.
+fn entering(config: &ServerConfig, client: ClientConfig) -> World {
+    let mut world = World::new(1, config);
+    world.taps = true;
+    world.add(&path(), &path(), &SessionConfig::default(), client);
+    world
+}
+
+/// A CONNECT that somebody saw, as the server takes it from `thief`: with a cookie that the thief got there.
+fn copy(world: &mut World, thief: SocketAddr, seen: &[u8]) -> Vec<u8> {
+    let seen = Connect::decode(seen).unwrap();
+    let Connect { suite, protocol_id, cid, .. } = seen;
+    let mut hello = Vec::new();
+    Hello { suite, protocol_id, cid, client_stamp: 1, size: 512 }.encode(&mut hello).unwrap();
+    world.inject(thief, &hello);
+    let (_, challenge) = world.strangers.iter().rfind(|(to, _)| *to == thief).unwrap();
+    let Challenge { epoch, cookie, .. } = Challenge::decode(challenge).unwrap();
+    let mut copy = Vec::new();
+    Connect { epoch, cookie, ..seen }.encode(&mut copy).unwrap();
+    copy
+}
+
+/// Runs for `span` ms while each CONNECT of the clients, or each packet, is copied the moment it leaves, by each of the
+/// thieves, whose copy has no way to go. Returns whether the client and the server are connected.
+fn run_copied(world: &mut World, thieves: &[SocketAddr], span: u64, of_kinds: &[u8]) -> bool {
+    let end = world.now + ms(span);
+    let mut seen = 0;
+    while world.now < end {
+        world.run(1);
+        let connects: Vec<_> = world.tap[seen..]
+            .iter()
+            .filter(|(.., to, bytes)| *to == server_address() && of_kinds.contains(&bytes[0]))
+            .map(|(.., bytes)| bytes.clone())
+            .collect();
+        seen = world.tap.len();
+        for connect in connects {
+            for thief in thieves {
+                let is_connect = connect[0] == kind::CONNECT;
+                let copy = if is_connect { copy(world, *thief, &connect) } else { connect.clone() };
+                world.inject(*thief, &copy);
+            }
+        }
+    }
+    world.is_up()
+}
+
+fn requests(world: &World) -> Vec<SessionId> {
+    world.events.iter().filter(|(.., event)| *event == Event::Requested).map(|(_, id, _)| *id).collect()
+}
+
+const CONNECTS: &[u8] = &[kind::CONNECT];
+
+fn thief(port: u16) -> SocketAddr {
+    client_address(200, port)
+}
+
+#[test]
+fn whoever_copies_each_connect_and_is_first_keeps_nobody_out() {
+    for (name, config, client) in kinds() {
+        let mut world = entering(&config, client);
+        assert!(run_copied(&mut world, &[thief(1)], 300, CONNECTS), "{name}: {:?}", world.server.stats());
+        world.run(1_000);
+        let (server, home) = (world.server.stats(), world.address(0));
+        assert_eq!((server.accepted, server.confirmed, world.server.len()), (1, 1, 1), "{name}: one seat");
+        assert_eq!(world.session().peer_addr(), home, "{name}");
+        let moved = world.events.iter().any(|(.., event)| matches!(event, Event::Moved { .. }));
+        assert!(!moved, "{name}: it is where its first packet came from");
+        let sent = world.strangers.iter().filter(|(_, bytes)| bytes[0] != kind::ACCEPT && bytes.len() != 36);
+        assert_eq!(sent.count(), 0, "{name}: nothing of the session goes to the thief");
+    }
+}
+
+/// The share of the copier is full of copies, and of attempts of their own.
+#[test]
+fn whoever_copies_more_than_their_share_keeps_nobody_out() {
+    for (name, config, client) in kinds() {
+        let config = ServerConfig { half_open_per_address: 2, sessions_per_address: 2, ..config };
+        let mut world = World::new(1, &config);
+        world.taps = true;
+        if name != "tokens" {
+            for number in 0..2 {
+                let own = connect_of(&mut world, thief(9), number, client.clone());
+                world.inject(thief(9), &own);
+            }
+        }
+        for number in 1..=5 {
+            let client = match name {
+                #[cfg(feature = "crypto")]
+                "tokens" => common::tokens::by_token(&common::tokens::token(
+                    number.into(),
+                    common::tokens::NOW,
+                    number,
+                )),
+                _ => client.clone(),
+            };
+            world.add(&path(), &path(), &SessionConfig::default(), client);
+        }
+        run_copied(&mut world, &[thief(1)], 400, CONNECTS);
+        let stats = world.server.stats();
+        for index in 0..5 {
+            let client = &world.clients[index].session;
+            let is_up = client.connection().is_some_and(|connection| connection.stats().received > 0);
+            assert!(is_up, "{name}, {index}: {stats:?}");
+        }
+        let at_home: Vec<_> = world.sessions.iter().map(|id| world.server.peer_addr(*id).unwrap()).collect();
+        assert!(!at_home.contains(&thief(1)) && at_home.len() == 5, "{name}: {at_home:?}");
+    }
+}
+
+/// Without migration, or encryption, the address of the first packet is for ever.
+#[cfg(feature = "crypto")]
+#[test]
+fn whoever_copies_everything_from_the_start_does_not_keep_the_session() {
+    for thieves in [&[thief(1)][..], &[thief(1), thief(2), client_address(201, 1)]] {
+        for (name, config, client) in kinds().into_iter().skip(1) {
+            let mut world = entering(&config, client);
+            run_copied(&mut world, thieves, 2_000, &[kind::CONNECT, kind::DATA, kind::DATA + 1]);
+            assert!(world.is_up(), "{name}, {}: {:?}", thieves.len(), world.server.stats());
+            assert_eq!(world.session().peer_addr(), world.address(0), "{name}, {}", thieves.len());
+        }
+    }
+}
+
+/// The answer to its CONNECT is lost, and then its NAT gives it another port.
+#[test]
+fn a_client_whose_port_changes_while_it_connects_is_up_within_half_a_second() {
+    for (ip, port) in [(1, 2000), (77, 1000)] {
+        for (name, config, client) in kinds() {
+            let mut world = entering(&config, client);
+            assert!(world.run_until(1_000, |world| world.server.len() == 1));
+            let start = world.now;
+            world.rebind(0, client_address(ip, port));
+            assert!(world.run_until(500, |world| world.is_up()), "{name}: {:?}", world.server.stats());
+            println!("{name}: up after {} ms", world.now.since(start).as_millis());
+            assert_eq!(world.session().peer_addr(), world.address(0));
+            assert_eq!(world.server.stats().accepted, 1, "{name}");
+            world.run(15_000);
+            assert!(world.client().is_connected() && world.server.len() == 1, "{name}");
+        }
+    }
+}
+
+#[test]
+fn while_the_application_decides_every_address_that_asked_waits_for_the_answer() {
+    for no in [false, true] {
+        for (name, config, client) in kinds() {
+            let config = ServerConfig { ask: true, ..config };
+            let mut world = entering(&config, client);
+            assert!(!run_copied(&mut world, &[thief(1)], 300, CONNECTS));
+            let id = requests(&world)[0];
+            let now = world.now;
+            if no {
+                world.server.reject(now, id, 42, b"full").unwrap();
+                world.drain();
+                run_copied(&mut world, &[thief(1)], 100, CONNECTS);
+                assert_eq!(world.clients[0].closed(), Some(CloseReason::Rejected(42)), "{name}");
+            } else {
+                world.server.admit(now, id, b"").unwrap();
+                world.drain();
+                assert!(run_copied(&mut world, &[thief(1)], 100, CONNECTS), "{name}");
+                assert_eq!(world.session().peer_addr(), world.address(0), "{name}");
+            }
+            assert_eq!(requests(&world), [id], "{name}: it asked once");
+        }
+    }
+}
+
+/// The client lost the rejection, and somebody copies its CONNECT before it asks again.
+#[test]
+fn a_rejection_is_told_at_another_address_as_well() {
+    for (name, config, client) in kinds() {
+        let config = ServerConfig { ask: true, ..config };
+        let mut world = entering(&config, client);
+        assert!(world.run_until(1_000, |world| !requests(world).is_empty()));
+        let (id, now) = (requests(&world)[0], world.now);
+        world.rebind(0, client_address(77, 1000));
+        world.server.reject(now, id, 42, b"").unwrap();
+        assert!(world.run_until(600, |world| world.clients[0].closed().is_some()), "{name}");
+        assert_eq!(world.clients[0].closed(), Some(CloseReason::Rejected(42)), "{name}");
+        assert_eq!(requests(&world), [id], "{name}: it asked once");
+    }
+}
+
+/// First messages of handshakes that are all good, with one cookie for each address: what a flood has to have.
+struct Flood {
+    connects: Vec<Vec<u8>>,
+    /// The addresses, each with the cookie that it has now.
+    addresses: Vec<(SocketAddr, u32, [u8; 16])>,
+    next: usize,
+}
+
+impl Flood {
+    fn new(client: &ClientConfig, addresses: impl Iterator<Item = SocketAddr>) -> Self {
+        let &ClientConfig { suite, server_key, .. } = client;
+        let (mut payload, psk) = (Vec::new(), suite.needs_psk().then_some(&PSK));
+        let said =
+            Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
+        said.encode(&mut payload).unwrap();
+        let connect = |client_sid: u32| {
+            let attempt = Attempt { suite, protocol_id: 0, cid: 7, client_sid, token: &[] };
+            let (mut random, mut msg1, mut connect) = ([1; 32], Vec::new(), Vec::new());
+            random[..4].copy_from_slice(&client_sid.to_le_bytes());
+            Initiator::new(&attempt, psk, server_key.as_ref(), random, &payload, &mut msg1).unwrap();
+            let (suite, token) = (suite.code(), &[][..]);
+            let packet = Connect {
+                suite,
+                protocol_id: 0,
+                cid: 7,
+                epoch: 0,
+                cookie: [0; 16],
+                client_sid,
+                token,
+                msg1: &msg1,
+            };
+            packet.encode(&mut connect).unwrap();
+            connect
+        };
+        let addresses = addresses.map(|address| (address, u32::MAX, [0; 16])).collect();
+        Self { connects: (0..1 << 14).map(connect).collect(), addresses, next: 0 }
+    }
+
+    /// Sends one CONNECT, from each of the addresses in turn.
+    fn strike(&mut self, world: &mut World) {
+        // Each address has messages of its own: a known one is no attempt.
+        let (index, turn) = (self.next % self.addresses.len(), self.next / self.addresses.len());
+        let each = self.connects.len() / self.addresses.len();
+        let count = index * each + turn % each;
+        self.next += 1;
+        let (from, epoch, cookie) = &mut self.addresses[index];
+        let now_epoch = u32::try_from(world.now.as_micros() / 5_000_000).unwrap();
+        if *epoch != now_epoch {
+            world.strangers.clear();
+            let fresh = copy(world, *from, &self.connects[0]);
+            let Connect { epoch: of, cookie: fresh, .. } = Connect::decode(&fresh).unwrap();
+            (*epoch, *cookie) = (of, fresh);
+        }
+        let connect = &mut self.connects[count];
+        connect[20..24].copy_from_slice(&epoch.to_le_bytes());
+        connect[24..40].copy_from_slice(cookie);
+        world.audited(*from, connect.len());
+        let now = world.now;
+        world.server.give(now, *from, connect);
+    }
+}
+
+/// The addresses of a /56: one in each of its /64 networks.
+fn of_a_56() -> impl Iterator<Item = SocketAddr> {
+    (0..256u16).map(|subnet| (Ipv6Addr::new(0x2001, 0xdb8, 5, 0x700 + subnet, 0, 0, 0, 1), 9).into())
+}
+
+/// What became of a flood and of honest clients.
+#[derive(Debug)]
+struct Outcome {
+    honest: usize,
+    up_in_time: usize,
+    /// Most first messages read in one second, after the first one.
+    handshakes: u64,
+}
+
+/// A flood of `per_ms` CONNECTs a ms, and a second later a client every 100 ms, each over a path with a round trip of
+/// 150 ms. The application, if it is asked, takes 500 ms to admit anyone.
+fn flooded(config: &ServerConfig, client: &ClientConfig, flood: &mut Flood, per_ms: usize) -> Outcome {
+    flood.addresses.iter_mut().for_each(|(_, epoch, _)| *epoch = u32::MAX); // another server
+    let mut world = World::new(1, config);
+    let (path, honest) = (LinkConfig::with_rtt(ms(150)), 30);
+    let (mut asked, mut began, mut up) = (VecDeque::new(), Vec::new(), Vec::new());
+    let (mut events, mut handshakes, mut read) = (0, 0, 0);
+    for at in 0..1_000 + 100 * honest + 3_000 {
+        (0..per_ms).for_each(|_| flood.strike(&mut world));
+        if at >= 1_000 && at % 100 == 0 && began.len() < honest {
+            let index = world.add(&path, &path, &SessionConfig::default(), client.clone());
+            world.rebind(index, ([80, u8::try_from(index).unwrap(), 0, 1], 1000).into());
+            began.push((index, world.now));
+        }
+        world.run(1);
+        world.strangers.clear();
+        for (at, id, event) in &world.events[events..] {
+            if *event == Event::Requested {
+                asked.push_back((*at + ms(500), *id));
+            }
+        }
+        events = world.events.len();
+        while asked.front().is_some_and(|(at, _)| *at <= world.now)
+            && let Some((_, id)) = asked.pop_front()
+        {
+            let now = world.now;
+            _ = world.server.admit(now, id, b""); // or it had to make room
+        }
+        for (index, start) in &began {
+            let client = &world.clients[*index].session;
+            let is_up = client.connection().is_some_and(|connection| connection.stats().received > 0);
+            if is_up && world.now.since(*start) <= ms(3_000) && !up.contains(index) {
+                up.push(*index);
+            }
+        }
+        if at % 1_000 == 999 {
+            let stats = world.server.stats();
+            let all = stats.requested + stats.accepted + stats.rejected.handshake;
+            handshakes = if at > 1_000 { handshakes.max(all - read) } else { 0 };
+            read = all;
+        }
+    }
+    up.retain(|index| world.clients[*index].session.is_connected());
+    Outcome { honest, up_in_time: up.len(), handshakes }
+}
+
+/// Ten times as many CONNECTs a second as kept everybody out before.
+#[test]
+fn one_ipv6_network_locks_nobody_else_out() {
+    for (name, config, client) in kinds() {
+        if name == "tokens" {
+            continue; // the flood has none
+        }
+        let mut flood = Flood::new(&client, of_a_56());
+        for (ask, per_ms) in [(false, 24), (true, 7)] {
+            let config = ServerConfig { ask, ..config.clone() };
+            let outcome = flooded(&config, &client, &mut flood, per_ms);
+            println!("{name}, asks {ask}: {outcome:?}");
+            assert!(outcome.up_in_time * 100 >= outcome.honest * 95, "{name}, asks {ask}: {outcome:?}");
+            assert!(outcome.handshakes <= 200 + 2 * 30, "{name}, asks {ask}: {outcome:?}");
+        }
+    }
+}
+
+/// So many IPv4 networks, with eight addresses in each.
+#[cfg(feature = "crypto")]
+fn of_networks(count: u16) -> impl Iterator<Item = SocketAddr> {
+    (0..8 * count).map(|number| {
+        let [high, low] = (number / 8).to_be_bytes();
+        let host = u8::try_from(number % 8).unwrap();
+        ([60, high, low, host], 9).into()
+    })
+}
+
+/// As long as they are fewer than there may be unconfirmed sessions. With 400, 13 of 30 clients are in within 3 s.
+#[cfg(feature = "crypto")]
+#[test]
+fn two_hundred_networks_that_share_an_attack_lock_nobody_else_out() {
+    let (_, config, client) = kinds().swap_remove(1);
+    let outcome = flooded(&config, &client, &mut Flood::new(&client, of_networks(200)), 24);
+    println!("{outcome:?}");
+    assert!(outcome.up_in_time * 100 >= outcome.honest * 95, "{outcome:?}");
+    assert!(outcome.handshakes <= 2_000 + 400, "{outcome:?}");
+}
