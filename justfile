@@ -93,6 +93,14 @@ examples:
 c:
     capi/tests/run.sh
 
+# The same programs with AddressSanitizer inside of the library too; needs nightly.
+sanitize:
+    capi/tests/sanitize.sh
+
+# Looks for undefined behaviour in decoders and behind the C functions with Miri; needs nightly. `just miri all`: in all unit tests, an hour.
+miri what="":
+    tools/miri.sh {{ what }}
+
 # Tests the other packages; with `c` also against ikcp.c, which needs libclang.
 test-beside features="":
     cargo test --release {{ beside }} {{ if features == "" { "" } else { "--features interop/" + features } }}
@@ -125,6 +133,7 @@ peers:
 
 # Builds the seeds and targets of the fuzzers.
 fuzz-build:
+    tools/corpora.sh unpack
     cargo run --manifest-path fuzz/Cargo.toml --example seeds
     cargo fuzz build --sanitizer none
 
@@ -139,6 +148,10 @@ _fuzz name seconds:
     @found=$(mktemp -d) && trap 'rm -r "$found"' EXIT && \
       cargo fuzz run --sanitizer none {{ name }} "$found" fuzz/corpus/{{ name }} -- -max_total_time={{ seconds }} -timeout=20 2>&1 | \
       tee "$found.log" | sed -n 's/^Done \([0-9]* runs\) in.*/{{ name }}: \1/p' || { cat "$found.log"; exit 1; }
+
+# Fuzzes all targets on all cores for that many hours, and keeps what it learns in fuzz/corpora: `just fuzz-hours 8`.
+fuzz-hours hours *targets:
+    tools/fuzz.sh {{ hours }} {{ targets }}
 
 # Soak test with hundreds of real sockets.
 soak seconds="120":

@@ -7,7 +7,7 @@ if ! cargo deny --version >/dev/null 2>&1; then
   exit "${WHITEWATER_NO_SKIP:-0}"
 fi
 if ! cargo deny fetch db >/dev/null 2>&1; then
-  echo 'skipped: the database of RustSec cannot be fetched'
+  echo 'skipped: the database of RustSec cannot be fetched; deny.toml has what it says of some crates, which `just deny` checks'
   exit "${WHITEWATER_NO_SKIP:-0}"
 fi
 cargo deny check advisories

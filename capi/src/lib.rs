@@ -8,6 +8,8 @@
 //! Any other mistake is reported by an error code; see [`error`]. A panic never crosses into C: the object then returns
 //! `WW_PANIC` from every call and does nothing.
 
+#[cfg(test)]
+mod calls;
 pub mod error;
 mod guard;
 pub mod ikcp;

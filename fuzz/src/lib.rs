@@ -4,6 +4,7 @@
 pub mod bits;
 pub mod channel;
 pub mod code;
+pub mod crowd;
 pub mod datagram;
 pub mod derive;
 pub mod endpoint;
@@ -21,6 +22,8 @@ pub mod script;
 pub mod seeds;
 pub mod segment;
 pub mod session;
+#[cfg(feature = "net")]
+pub mod threads;
 #[cfg(feature = "crypto")]
 pub mod token;
 
@@ -44,6 +47,7 @@ pub const TARGETS: &[Target] = &[
     ("replay_window", replay::replay_window),
     ("server_endpoint", endpoint::server_endpoint),
     ("client_endpoint", endpoint::client_endpoint),
+    ("server_crowd", crowd::server_crowd),
     ("session_script", session::session_script),
     #[cfg(feature = "crypto")]
     ("token_open", token::token_open),

@@ -1,11 +1,13 @@
 //! Seed scripts and datagrams, made from the recorded traces (`tests/vectors/kcp/README.md`).
 
 use super::input::op;
+#[cfg(feature = "net")]
+use super::threads;
 #[cfg(feature = "crypto")]
 use super::token;
 use super::{
-    bits, channel, code, datagram, derive, endpoint, fragment, frames, knobs, packet, pair, protection,
-    replay, session,
+    bits, channel, code, crowd, datagram, derive, endpoint, fragment, frames, knobs, packet, pair,
+    protection, replay, session,
 };
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -48,6 +50,9 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("channel_pair", channel::seeds()),
         ("server_endpoint", endpoint::seeds()),
         ("client_endpoint", endpoint::seeds()),
+        ("server_crowd", crowd::seeds()),
+        #[cfg(feature = "net")]
+        ("thread_driver", threads::seeds()),
         ("session_script", session::seeds()),
         ("dgram_decode", datagram::seeds()),
         ("frames_decode", frames::seeds()),
