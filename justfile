@@ -97,7 +97,7 @@ c:
 sanitize:
     capi/tests/sanitize.sh
 
-# Looks for undefined behaviour in decoders and behind the C functions with Miri; needs nightly. `just miri all`: in all unit tests, an hour.
+# Looks for undefined behaviour behind the C functions with Miri; needs nightly. `just miri all`: in decoders, rings, codes and messages too, hours.
 miri what="":
     tools/miri.sh {{ what }}
 

@@ -128,7 +128,7 @@ mod tests {
     /// Under Miri this finds what is undefined, in callbacks that call back among others.
     #[test]
     fn control_blocks_take_any_calls_in_any_order() {
-        let few = if cfg!(miri) { 12 } else { usize::MAX };
+        let few = if cfg!(miri) { 6 } else { usize::MAX };
         let called_back: u64 =
             super::seeds().iter().take(few).map(|script| super::calls(script, false)).sum();
         assert!(called_back > 100, "{called_back}");
