@@ -222,7 +222,7 @@ impl<O: Output> Kcp<O> {
 
     #[inline]
     pub(super) fn apply_una(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
-        if self.sender.una().is_before(head.una()) {
+        if self.sender.una().is_before(head.una()) && self.believes_una(acked.arrivals.now, head.una()) {
             let arrivals = &mut acked.arrivals;
             acked.bytes += if self.config.is_by_time() {
                 self.sender.acknowledge_before(head.una(), |segment| arrivals.freed(&segment.flight))

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod acks;
 mod bare;
 #[cfg(feature = "crypto")]
 mod clock;

@@ -26,8 +26,11 @@ impl<O: Output> Kcp<O> {
             self.work.get_or_insert_default().by_time.protection.hear(first.frg());
         }
         let (acks, rest) = acks_alike(datagram);
+        let token = now.token();
         for ack in acks.iter().map(RawHeader::of) {
-            if let Some(segment) = self.sender.remove(ack.sn()) {
+            if self.believes(token, ack.sn(), ack.ts())
+                && let Some(segment) = self.sender.remove(ack.sn())
+            {
                 acked.bytes += u32::from(segment.len);
                 if !acked.is_rebuilt {
                     self.transmission_arrived(now, ack, &segment.flight, acked);
@@ -120,7 +123,7 @@ const AGE_MAX: i32 = 10_000_000;
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct Arrivals {
     /// The token that a transmission sent now would have.
-    now: Millis,
+    pub(in crate::kcp) now: Millis,
     /// Shortest round trip measured, µs.
     min_rtt: u32,
     /// The newest transmission named by an ACK: its token and its age, µs.

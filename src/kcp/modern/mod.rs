@@ -8,6 +8,7 @@ mod detect;
 mod hold;
 mod input;
 mod protect;
+mod proven;
 mod rebuild;
 mod resend;
 mod spread;

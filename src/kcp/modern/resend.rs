@@ -2,6 +2,7 @@
 
 use super::hold::Hold;
 use super::protect::{Floor, Protection};
+use super::proven::Proven;
 use super::spread::Spread;
 use super::{Rack, Sent};
 use crate::kcp::congestion::Undo;
@@ -22,6 +23,7 @@ pub(in crate::kcp) struct ByTime {
     pub(super) protection: Protection,
     pub(super) hold: Hold,
     pub(super) undo: Undo,
+    pub(super) proven: Proven,
     pub(in crate::kcp) spread: Spread,
     /// How long an acknowledgement may wait at the peer for a segment to ride with, µs. `None`: nothing is agreed.
     pub(in crate::kcp) peer_delay: Option<u64>,
@@ -50,6 +52,7 @@ impl ByTime {
     fn start_again<O>(&mut self, transmit: &mut Transmit<'_, '_, O>, now: Time) {
         self.rack = Rack::default();
         self.spread = Spread::default();
+        self.proven = Proven::ANY;
         self.rack.progress(now);
         self.flights.clear();
         let token = self.rack.token(now);
