@@ -5,6 +5,8 @@ mod bytes;
 mod sequence;
 
 pub(crate) use bytes::{BYTES_MAX, ByteRing, Reader};
+#[cfg(test)]
+pub(crate) use sequence::LOOKS;
 pub use sequence::SequenceBuffer;
 
 use crate::seq::{Seq16, Sn};

@@ -52,6 +52,8 @@ impl<T> SequenceBuffer<T> {
     #[inline]
     #[must_use]
     pub fn get(&self, seq: Seq16) -> Option<&T> {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         self.ring.get(self.sn(seq)?)
     }
 
@@ -59,6 +61,8 @@ impl<T> SequenceBuffer<T> {
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, seq: Seq16) -> Option<&mut T> {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         self.ring.get_mut(self.sn(seq)?)
     }
 
@@ -111,6 +115,12 @@ impl<T> SequenceBuffer<T> {
         let age = self.newest?.0.wrapping_sub(seq.0);
         (age < self.size).then(|| self.ring.start().add(u32::from(self.size - 1 - age)))
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a value was looked up.
+    pub(crate) static LOOKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 #[cfg(test)]

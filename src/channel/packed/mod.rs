@@ -3,6 +3,7 @@
 mod beside;
 mod carried;
 mod content;
+mod due;
 mod error;
 mod receive;
 mod send;

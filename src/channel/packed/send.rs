@@ -2,6 +2,7 @@
 
 use super::ChannelStats;
 use super::content::{BYTES_MAX, Content, Packed, count_bits, id_bits, write_count, write_id};
+use super::due::Due;
 use crate::channel::{ChannelConfig, SendError};
 use crate::message::BitsError;
 use crate::message::pack::BitWriter;
@@ -22,6 +23,10 @@ pub(super) struct Sender {
     oldest: Seq16,
     /// The id of the next message.
     next: Seq16,
+    /// Messages that are new, or whose packet is lost or was sent too long ago.
+    due: Due,
+    /// The messages under way that were sent first and last.
+    under_way: Option<(Seq16, Seq16)>,
     /// No message expires before this.
     expires: Option<Time>,
     /// What was not taken yet. Created for the first.
@@ -52,6 +57,8 @@ struct Entry {
     bits: usize,
     state: State,
     expires: Option<Time>,
+    /// The messages under way that were sent before it and after it.
+    neighbours: [Option<Seq16>; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +81,8 @@ impl Sender {
             room,
             oldest: Seq16(0),
             next: Seq16(0),
+            due: Due::default(),
+            under_way: None,
             expires: None,
             told: None,
             chosen: Vec::new(),
@@ -118,8 +127,8 @@ impl Sender {
 
     /// When something is due next, at `now` at the earliest.
     pub(super) fn check(&self, now: Time, resend: Duration) -> Option<Time> {
-        let due =
-            self.in_window().filter_map(|id| self.store.get(id)).map(|entry| entry.due(now, resend)).min();
+        let oldest = self.under_way.and_then(|(first, _)| self.sent_at(first));
+        let due = if self.first_due(0).is_some() { Some(now) } else { oldest.map(|sent| sent + resend) };
         Some(earlier(due, self.expires)?.max(now))
     }
 
@@ -129,12 +138,15 @@ impl Sender {
         }
         self.expires = None;
         for id in ids(self.oldest, self.waiting()) {
-            let Some(entry) = self.store.get_mut(id) else { continue };
+            let Some(entry) = self.store.get(id) else { continue };
             match entry.expires {
                 Some(at) if at <= now => {
+                    self.unlink(id);
+                    self.due.insert(id, self.config.send_buffer);
+                    let Some(entry) = self.store.get_mut(id) else { continue };
                     self.bits = self.bits - entry.bits + DROPPED_BITS;
                     let (content, bits, state) = (Content::Dropped, DROPPED_BITS, State::New);
-                    let given_up = std::mem::replace(entry, Entry { content, bits, state, expires: None });
+                    let given_up = std::mem::replace(entry, Entry::new(content, bits, state, None));
                     self.keep(given_up.content);
                     stats.expired += 1;
                     push_newest(
@@ -151,21 +163,23 @@ impl Sender {
     /// Chooses what is due and fits into `room` bits, the oldest first; `false`: nothing.
     pub(super) fn choose(&mut self, now: Time, resend: Duration, room: usize) -> bool {
         self.chosen.clear();
+        self.time_out(now, resend);
         let room = room.min(self.config.bits_per_packet as usize);
-        let mut bits = 0;
-        for id in self.in_window() {
-            if self.chosen.len() == usize::from(self.config.messages_per_packet) {
+        let (mut bits, mut ahead, mut misfits) = (0, 0, 0);
+        while let Some(id) = self.first_due(ahead) {
+            if self.chosen.len() == usize::from(self.config.messages_per_packet) || misfits == MISFITS_MAX {
                 break;
             }
-            let Some(entry) = self.store.get(id).filter(|entry| entry.due(now, resend) <= now) else {
-                continue;
-            };
+            ahead = id.0.wrapping_sub(self.oldest.0) + 1;
+            let Some(entry) = self.store.get(id) else { continue };
             let need = entry.bits + self.head_bits(id, self.chosen.last().copied());
             if bits + need <= room {
                 bits += need;
                 self.chosen.push(id);
             } else if !self.config.channel.kind.is_reliable() {
                 break; // or the next one would overtake it
+            } else {
+                misfits += 1;
             }
         }
         !self.chosen.is_empty()
@@ -200,6 +214,8 @@ impl Sender {
                 State::UnderWay { .. } | State::Lost => stats.resends += 1,
             }
             entry.state = State::UnderWay { sent: now, packet };
+            self.due.remove(id);
+            self.link(id);
             if self.config.is_tracked() {
                 carried(id);
             }
@@ -213,10 +229,10 @@ impl Sender {
     /// Notes that a packet with the message `id` is lost. The message is due again, unless it was sent in another
     /// packet since.
     pub(super) fn lost(&mut self, id: Seq16, lost: Seq16) {
-        if let Some(Entry { state, .. }) = self.store.get_mut(id).filter(|_| self.config.resend_lost)
+        if let Some(Entry { state, .. }) = self.store.get(id).filter(|_| self.config.resend_lost)
             && matches!(state, State::UnderWay { packet, .. } if *packet == lost)
         {
-            *state = State::Lost;
+            self.is_lost(id);
         }
     }
 
@@ -229,6 +245,8 @@ impl Sender {
 
     /// Returns whether it was a message, if it was there.
     fn remove(&mut self, id: Seq16) -> Option<bool> {
+        self.unlink(id);
+        self.due.remove(id);
         let removed = self.store.remove(id).map(|entry| {
             self.bits -= entry.bits;
             let is_message = matches!(entry.content, Content::Message(_));
@@ -263,6 +281,7 @@ impl Sender {
     pub(super) fn shrink(&mut self) {
         if self.waiting() == 0 {
             self.store.reset();
+            self.due = Due::default();
         }
         if let Some(told) = &mut self.told {
             told.expired.shrink_to_fit();
@@ -279,7 +298,7 @@ impl Sender {
         let ids = ids + self.told.as_ref().map_or(0, |_| size_of::<Told>());
         let spare = self.spare.capacity() * size_of::<Vec<u8>>();
         let spare = spare + self.spare.iter().map(Vec::capacity).sum::<usize>();
-        self.store.memory() + ids + spare + self.bits.div_ceil(8)
+        self.store.memory() + self.due.memory() + ids + spare + self.bits.div_ceil(8)
     }
 
     fn store(&mut self, now: Time, content: Content, lifetime: Option<Duration>) -> Result<Seq16, SendError> {
@@ -292,16 +311,79 @@ impl Sender {
         let expires = lifetime.filter(|_| channel.kind.is_reliable()).map(|lifetime| now + lifetime);
         self.expires = earlier(self.expires, expires);
         self.bits += bits;
-        self.store.insert(id, Entry { content, bits, state: State::New, expires });
+        self.store.insert(id, Entry::new(content, bits, State::New, expires));
+        self.due.insert(id, self.config.send_buffer);
         self.next = id.add(1);
         Ok(id)
     }
 
-    /// The ids that the peer has room for, whatever it has received of them.
-    fn in_window(&self) -> impl Iterator<Item = Seq16> + use<> {
+    /// The first message that is due, from so many after the oldest on, if the peer has room for it, whatever it has
+    /// received of those before.
+    fn first_due(&self, ahead: u16) -> Option<Seq16> {
         let window =
             if self.config.channel.kind.is_reliable() { self.config.receive_buffer } else { u16::MAX };
-        ids(self.oldest, self.waiting().min(window))
+        let id = self.due.first_from(self.oldest.add(ahead))?;
+        let found = id.0.wrapping_sub(self.oldest.0);
+        (found >= ahead && found < self.waiting().min(window)).then_some(id)
+    }
+
+    fn sent_at(&self, id: Seq16) -> Option<Time> {
+        match self.store.get(id)?.state {
+            State::UnderWay { sent, .. } => Some(sent),
+            State::New | State::Lost => None,
+        }
+    }
+
+    /// Makes messages due that were sent `resend` ago, the first of them.
+    fn time_out(&mut self, now: Time, resend: Duration) {
+        for _ in 0..TIMED_OUT_MAX {
+            let first = self.under_way.map(|(first, _)| first);
+            let Some(id) = first.filter(|id| self.sent_at(*id).is_none_or(|sent| sent + resend <= now))
+            else {
+                return;
+            };
+            self.is_lost(id);
+        }
+    }
+
+    /// Makes a message due that is under way.
+    fn is_lost(&mut self, id: Seq16) {
+        self.unlink(id);
+        self.due.insert(id, self.config.send_buffer);
+        if let Some(entry) = self.store.get_mut(id) {
+            entry.state = State::Lost;
+        }
+    }
+
+    /// Puts a message that leaves now behind those under way.
+    fn link(&mut self, id: Seq16) {
+        let last = self.under_way.map(|(_, last)| last);
+        if let Some(before) = last.and_then(|last| self.store.get_mut(last)) {
+            before.neighbours[1] = Some(id);
+        }
+        if let Some(entry) = self.store.get_mut(id) {
+            entry.neighbours = [last, None];
+            self.under_way = Some((self.under_way.map_or(id, |(first, _)| first), id));
+        }
+    }
+
+    /// Takes a message out of those under way, if it is one.
+    fn unlink(&mut self, id: Seq16) {
+        let Some(entry) = self.store.get_mut(id) else { return };
+        if !matches!(entry.state, State::UnderWay { .. }) {
+            return;
+        }
+        let [before, after] = std::mem::take(&mut entry.neighbours);
+        if let Some(entry) = before.and_then(|before| self.store.get_mut(before)) {
+            entry.neighbours[1] = after;
+        }
+        if let Some(entry) = after.and_then(|after| self.store.get_mut(after)) {
+            entry.neighbours[0] = before;
+        }
+        self.under_way = self.under_way.and_then(|(first, last)| {
+            let first = if first == id { after? } else { first };
+            Some((first, if last == id { before? } else { last }))
+        });
     }
 
     /// Bits before the content: the count of messages before the first, and the id.
@@ -312,11 +394,8 @@ impl Sender {
 }
 
 impl Entry {
-    fn due(&self, now: Time, resend: Duration) -> Time {
-        match self.state {
-            State::New | State::Lost => now,
-            State::UnderWay { sent, .. } => sent + resend,
-        }
+    const fn new(content: Content, bits: usize, state: State, expires: Option<Time>) -> Self {
+        Self { content, bits, state, expires, neighbours: [None; 2] }
     }
 }
 
@@ -330,5 +409,64 @@ fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
 
 /// Bits of [`Content::Dropped`] at most.
 const DROPPED_BITS: usize = 2;
+/// Most messages that a packet passes over because they do not fit.
+const MISFITS_MAX: u16 = 64;
+/// Most messages that are found to be too old for a packet at once.
+const TIMED_OUT_MAX: u16 = 256;
 /// Buffers that are kept for the next messages.
 const SPARE_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Channel;
+    use crate::ring::LOOKS;
+
+    fn looks(of: impl FnOnce()) -> u32 {
+        LOOKS.set(0);
+        of();
+        LOOKS.get()
+    }
+
+    /// As many messages as may wait, of which each packet carries one.
+    #[test]
+    fn a_datagram_costs_the_same_however_many_messages_are_under_way() {
+        for count in [16, 1 << 14] {
+            let config = ChannelConfig {
+                send_buffer: count,
+                receive_buffer: count,
+                messages_per_packet: 1,
+                ..Channel::unordered(0).config()
+            };
+            let mut sender = Sender::new(Arc::new(config), 8000);
+            let (resend, mut stats) = (Duration::from_millis(100), ChannelStats::default());
+            let at = |packet: u16| Time::from_micros(u64::from(packet));
+            (0..count).for_each(|_| drop(sender.push(Time::ZERO, (&[7; 4], 32), None)));
+            for packet in 0..count {
+                let chosen = looks(|| assert!(sender.choose(at(packet), resend, 8000)));
+                let left = looks(|| sender.commit(at(packet), Seq16(packet), &mut stats, drop));
+                let next = if packet + 1 < count { at(packet) } else { at(0) + resend };
+                let asked = looks(|| assert_eq!(sender.check(at(packet), resend), Some(next)));
+                assert!(chosen <= 2 && left <= 3 && asked <= 1, "{chosen} {left} {asked}");
+            }
+            assert!(looks(|| sender.lost(Seq16(1), Seq16(1))) <= 6);
+            assert!(looks(|| sender.arrived(Seq16(count / 2))) <= 8);
+            assert_eq!(sender.check(at(count), resend), Some(at(count)), "the lost one");
+            assert!(looks(|| assert!(sender.choose(at(count), resend, 8000))) <= 2);
+            assert_eq!(sender.chosen, [Seq16(1)]);
+            sender.commit(at(count), Seq16(count), &mut stats, drop);
+            assert!(
+                looks(|| assert!(sender.choose(at(2) + resend, resend, 8000))) <= 20,
+                "0 and 2 are too old"
+            );
+            assert_eq!(
+                (sender.check(at(2) + resend, resend), &sender.chosen[..]),
+                (Some(at(2) + resend), &[Seq16(0)][..])
+            );
+            assert!(
+                looks(|| drop(sender.choose(at(count - 1) + resend, resend, 8000)))
+                    <= 6 * u32::from(TIMED_OUT_MAX)
+            );
+        }
+    }
+}

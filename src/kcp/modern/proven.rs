@@ -103,7 +103,7 @@ mod tests {
             assert!(proven.is_early(Millis(900_000), &flight), "nothing is proven");
         }
         proven.sample(900);
-        let early = |proven: &Proven, age| proven.is_early(Millis(1000 + age), &flight);
+        let early = |proven: &Proven, age: u32| proven.is_early(Millis(1000 + age), &flight);
         assert!(early(&proven, 749) && !early(&proven, 750), "three quarters of 1000 us");
         (0..3).for_each(|_| proven.sample(10));
         assert!(early(&proven, 749));
