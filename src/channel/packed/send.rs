@@ -436,7 +436,7 @@ mod tests {
                 send_buffer: count,
                 receive_buffer: count,
                 messages_per_packet: 1,
-                ..Channel::unordered(0).config()
+                ..Channel::<[u8]>::unordered(0).config()
             };
             let mut sender = Sender::new(Arc::new(config), 8000);
             let (resend, mut stats) = (Duration::from_millis(100), ChannelStats::default());

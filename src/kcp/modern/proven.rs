@@ -67,7 +67,8 @@ impl<O: Output> Kcp<O> {
             return true;
         }
         let is_early = proven.is_early(now, &segment.flight);
-        proven.guesses = proven.guesses.saturating_add(is_early.into());
+        let is_guess = is_early && ts.since(segment.flight.ts) < REBUILT;
+        proven.guesses = proven.guesses.saturating_add(is_guess.into());
         !is_early
     }
 
@@ -87,6 +88,8 @@ impl<O: Output> Kcp<O> {
 
 /// So many shorter round trips prove one.
 const SURE: u8 = 4;
+/// A token at least so far ahead, µs, is of a segment that a session has rebuilt: docs/WIRE.md.
+const REBUILT: i32 = 5_000_000;
 /// So many guesses are no accident.
 const GUESSES_MAX: u8 = 16;
 
