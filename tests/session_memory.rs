@@ -76,7 +76,7 @@ fn an_idle_session_takes_at_most_1_kib_of_its_server_and_1200_bytes_if_encrypted
 }
 
 #[test]
-fn a_session_that_used_everything_takes_at_most_3250_bytes_when_idle_again() {
+fn a_session_that_used_everything_takes_at_most_3300_bytes_when_idle_again() {
     for suite in suites() {
         let session = both();
         let mut world = crowd(64, suite, &session);
@@ -107,7 +107,7 @@ fn a_session_that_used_everything_takes_at_most_3250_bytes_when_idle_again() {
         world.run(30_000);
         let (server, client) = each(world, suite, &session);
         println!("{suite:?}: {server} bytes of the server, {client} of the client");
-        assert!(server <= 3250 + IN_RUST, "{suite:?}: {server} bytes");
+        assert!(server <= 3300 + IN_RUST, "{suite:?}: {server} bytes");
     }
 }
 

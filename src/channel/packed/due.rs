@@ -9,7 +9,7 @@ pub(super) struct Due {
     words: Box<[u64]>,
     /// A bit for each word that is not 0.
     any: [u64; WORDS_MAX / 64],
-    pub(super) count: u16,
+    count: u16,
 }
 
 impl Due {

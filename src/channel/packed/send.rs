@@ -23,10 +23,8 @@ pub(super) struct Sender {
     oldest: Seq16,
     /// The id of the next message.
     next: Seq16,
-    /// Messages that are new, or whose packet is lost or was sent too long ago.
-    due: Due,
-    /// The messages under way that were sent first and last.
-    under_way: Option<(Seq16, Seq16)>,
+    /// Created for the first message.
+    order: Option<Box<Order>>,
     /// No message expires before this.
     expires: Option<Time>,
     /// What was not taken yet. Created for the first.
@@ -39,6 +37,15 @@ pub(super) struct Sender {
     pub(super) elsewhere: u16,
     /// Buffers of messages that have arrived, for the next ones.
     spare: Vec<Vec<u8>>,
+}
+
+/// When stored messages leave.
+#[derive(Debug, Default)]
+struct Order {
+    /// Those that are new, or whose packet is lost or was sent too long ago.
+    due: Due,
+    /// Those under way that were sent first and last.
+    under_way: Option<(Seq16, Seq16)>,
 }
 
 /// What became of messages.
@@ -81,8 +88,7 @@ impl Sender {
             room,
             oldest: Seq16(0),
             next: Seq16(0),
-            due: Due::default(),
-            under_way: None,
+            order: None,
             expires: None,
             told: None,
             chosen: Vec::new(),
@@ -127,7 +133,7 @@ impl Sender {
 
     /// When something is due next, at `now` at the earliest.
     pub(super) fn check(&self, now: Time, resend: Duration) -> Option<Time> {
-        let oldest = self.under_way.and_then(|(first, _)| self.sent_at(first));
+        let oldest = self.first_under_way().and_then(|first| self.sent_at(first));
         let due = if self.first_due(0).is_some() { Some(now) } else { oldest.map(|sent| sent + resend) };
         Some(earlier(due, self.expires)?.max(now))
     }
@@ -142,7 +148,7 @@ impl Sender {
             match entry.expires {
                 Some(at) if at <= now => {
                     self.unlink(id);
-                    self.due.insert(id, self.config.send_buffer);
+                    self.make_due(id);
                     let Some(entry) = self.store.get_mut(id) else { continue };
                     self.bits = self.bits - entry.bits + DROPPED_BITS;
                     let (content, bits, state) = (Content::Dropped, DROPPED_BITS, State::New);
@@ -214,7 +220,7 @@ impl Sender {
                 State::UnderWay { .. } | State::Lost => stats.resends += 1,
             }
             entry.state = State::UnderWay { sent: now, packet };
-            self.due.remove(id);
+            self.drop_due(id);
             self.link(id);
             if self.config.is_tracked() {
                 carried(id);
@@ -232,7 +238,7 @@ impl Sender {
         if let Some(Entry { state, .. }) = self.store.get(id).filter(|_| self.config.resend_lost)
             && matches!(state, State::UnderWay { packet, .. } if *packet == lost)
         {
-            self.is_lost(id);
+            self.make_lost(id);
         }
     }
 
@@ -246,7 +252,7 @@ impl Sender {
     /// Returns whether it was a message, if it was there.
     fn remove(&mut self, id: Seq16) -> Option<bool> {
         self.unlink(id);
-        self.due.remove(id);
+        self.drop_due(id);
         let removed = self.store.remove(id).map(|entry| {
             self.bits -= entry.bits;
             let is_message = matches!(entry.content, Content::Message(_));
@@ -281,7 +287,7 @@ impl Sender {
     pub(super) fn shrink(&mut self) {
         if self.waiting() == 0 {
             self.store.reset();
-            self.due = Due::default();
+            self.order = None;
         }
         if let Some(told) = &mut self.told {
             told.expired.shrink_to_fit();
@@ -298,7 +304,8 @@ impl Sender {
         let ids = ids + self.told.as_ref().map_or(0, |_| size_of::<Told>());
         let spare = self.spare.capacity() * size_of::<Vec<u8>>();
         let spare = spare + self.spare.iter().map(Vec::capacity).sum::<usize>();
-        self.store.memory() + self.due.memory() + ids + spare + self.bits.div_ceil(8)
+        let order = self.order.as_ref().map_or(0, |order| size_of::<Order>() + order.due.memory());
+        self.store.memory() + order + ids + spare + self.bits.div_ceil(8)
     }
 
     fn store(&mut self, now: Time, content: Content, lifetime: Option<Duration>) -> Result<Seq16, SendError> {
@@ -312,7 +319,7 @@ impl Sender {
         self.expires = earlier(self.expires, expires);
         self.bits += bits;
         self.store.insert(id, Entry::new(content, bits, State::New, expires));
-        self.due.insert(id, self.config.send_buffer);
+        self.make_due(id);
         self.next = id.add(1);
         Ok(id)
     }
@@ -322,7 +329,7 @@ impl Sender {
     fn first_due(&self, ahead: u16) -> Option<Seq16> {
         let window =
             if self.config.channel.kind.is_reliable() { self.config.receive_buffer } else { u16::MAX };
-        let id = self.due.first_from(self.oldest.add(ahead))?;
+        let id = self.order.as_ref()?.due.first_from(self.oldest.add(ahead))?;
         let found = id.0.wrapping_sub(self.oldest.0);
         (found >= ahead && found < self.waiting().min(window)).then_some(id)
     }
@@ -337,33 +344,48 @@ impl Sender {
     /// Makes messages due that were sent `resend` ago, the first of them.
     fn time_out(&mut self, now: Time, resend: Duration) {
         for _ in 0..TIMED_OUT_MAX {
-            let first = self.under_way.map(|(first, _)| first);
+            let first = self.first_under_way();
             let Some(id) = first.filter(|id| self.sent_at(*id).is_none_or(|sent| sent + resend <= now))
             else {
                 return;
             };
-            self.is_lost(id);
+            self.make_lost(id);
         }
     }
 
     /// Makes a message due that is under way.
-    fn is_lost(&mut self, id: Seq16) {
+    fn make_lost(&mut self, id: Seq16) {
         self.unlink(id);
-        self.due.insert(id, self.config.send_buffer);
+        self.make_due(id);
         if let Some(entry) = self.store.get_mut(id) {
             entry.state = State::Lost;
         }
     }
 
+    fn make_due(&mut self, id: Seq16) {
+        self.order.get_or_insert_default().due.insert(id, self.config.send_buffer);
+    }
+
+    fn drop_due(&mut self, id: Seq16) {
+        if let Some(order) = &mut self.order {
+            order.due.remove(id);
+        }
+    }
+
+    fn first_under_way(&self) -> Option<Seq16> {
+        Some(self.order.as_ref()?.under_way?.0)
+    }
+
     /// Puts a message that leaves now behind those under way.
     fn link(&mut self, id: Seq16) {
-        let last = self.under_way.map(|(_, last)| last);
+        let under_way = &mut self.order.get_or_insert_default().under_way;
+        let last = under_way.map(|(_, last)| last);
+        *under_way = Some((under_way.map_or(id, |(first, _)| first), id));
         if let Some(before) = last.and_then(|last| self.store.get_mut(last)) {
             before.neighbours[1] = Some(id);
         }
         if let Some(entry) = self.store.get_mut(id) {
             entry.neighbours = [last, None];
-            self.under_way = Some((self.under_way.map_or(id, |(first, _)| first), id));
         }
     }
 
@@ -380,10 +402,12 @@ impl Sender {
         if let Some(entry) = after.and_then(|after| self.store.get_mut(after)) {
             entry.neighbours[0] = before;
         }
-        self.under_way = self.under_way.and_then(|(first, last)| {
-            let first = if first == id { after? } else { first };
-            Some((first, if last == id { before? } else { last }))
-        });
+        if let Some(order) = &mut self.order {
+            order.under_way = order.under_way.and_then(|(first, last)| {
+                let first = if first == id { after? } else { first };
+                Some((first, if last == id { before? } else { last }))
+            });
+        }
     }
 
     /// Bits before the content: the count of messages before the first, and the id.
