@@ -35,7 +35,7 @@ lint: && lint-beside
 lint-beside:
     cargo clippy --all-targets {{ beside }} -p whitewater-benches -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
-    cargo clippy --all-targets --manifest-path tests/threads/Cargo.toml -- -D warnings
+    cargo clippy --tests --manifest-path tests/threads/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/tasks/Cargo.toml -- -D warnings
 
 # Checks licences, sources and bans of dependencies; bans include versions with a known vulnerability.

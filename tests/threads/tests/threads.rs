@@ -4,8 +4,6 @@
 //! Each scenario runs under three schedulers: random, random with few changes of threads (PCT), and depth first as far as
 //! it gets. `THREADS=<n>` runs n times as many.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
-
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, MaxSteps, Runner, thread};
 use std::sync::Arc;
