@@ -1,7 +1,7 @@
 //! Sessions under random faults: messages arrive intact, in order where that is promised, and every session
 //! ends.
 //!
-//! Each seed is a run. `SESSION_SOAK=<runs>` runs more of them (10,000 in the gate), `SESSION_SEED=<seed>`
+//! Each seed is a run. `SESSION_SOAK=<runs>` runs more of them (6,000 in the gate), `SESSION_SEED=<seed>`
 //! only one. `SESSION_HOURS=<hours>` says how long the day of a server is (24 in the gate, 1 otherwise).
 
 #![expect(clippy::cast_possible_truncation, reason = "a test that panics has found something")]
