@@ -104,7 +104,7 @@ impl World {
         for _ in 0..DATAGRAMS {
             buf.clear();
             if let Some(transmit) = self.server.poll_transmit(self.now, &mut buf) {
-                self.from_server(transmit.address, &buf);
+                self.deliver(transmit.address, &buf);
             } else if self.honest.poll_transmit(self.now, &mut buf).is_some() {
                 let from = SocketAddr::from(HONEST);
                 self.account.entry(from).or_default().0 += buf.len();
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    fn from_server(&mut self, to: SocketAddr, datagram: &[u8]) {
+    fn deliver(&mut self, to: SocketAddr, datagram: &[u8]) {
         let is_up = |id: &SessionId| self.server.connection(*id).is_some_and(|one| one.peer_addr() == to);
         let (received, sent) = self.account.entry(to).or_default();
         if !self.up.iter().any(is_up) {
