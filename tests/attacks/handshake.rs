@@ -8,7 +8,7 @@ use crate::common;
 use common::machine::Whole as _;
 use common::ms;
 use common::sessions::{
-    PSK, SUITE, World, client_address, client_config, connect_of, server_address, server_config,
+    PSK, World, client_address, client_config, connect_of, server_address, server_config,
 };
 use std::collections::VecDeque;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -37,7 +37,7 @@ fn kinds() -> Vec<(&'static str, ServerConfig, ClientConfig)> {
         let (keyed, client) = of(nk);
         let client = ClientConfig { server_key: Some(whitewater::session::public_key(&[5; 32])), ..client };
         kinds.push(("NK", ServerConfig { server_key: Some([5; 32].into()), ..keyed }, client));
-        let (secret, client) = of(SUITE);
+        let (secret, client) = of(Suite::TOKEN);
         kinds.push(("secret", secret.clone(), client));
         use common::tokens::{NOW, SERVER_ID, by_token, requiring, token, verifier};
         kinds.push(("tokens", requiring(verifier(SERVER_ID), secret), by_token(&token(99, NOW, 2))));
@@ -130,16 +130,16 @@ fn whoever_copies_more_than_their_share_keeps_nobody_out() {
                 world.inject(thief(9), &own);
             }
         }
-        for number in 1..=5 {
-            let client = match name {
-                #[cfg(feature = "crypto")]
-                "tokens" => common::tokens::by_token(&common::tokens::token(
-                    number.into(),
-                    common::tokens::NOW,
-                    number,
-                )),
-                _ => client.clone(),
+        for number in 1..=5u8 {
+            #[cfg(feature = "crypto")]
+            let client = if name == "tokens" {
+                use common::tokens::{NOW, by_token, token};
+                by_token(&token(number.into(), NOW, number))
+            } else {
+                client.clone()
             };
+            #[cfg(not(feature = "crypto"))]
+            let client = ClientConfig { user: vec![number], ..client.clone() };
             world.add(&path(), &path(), &SessionConfig::default(), client);
         }
         run_copied(&mut world, &[thief(1)], 400, CONNECTS);
