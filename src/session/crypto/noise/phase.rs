@@ -180,8 +180,8 @@ const FOLLOWS: u64 = u64::MAX;
 const UPDATE_AFTER: u64 = 1 << 20;
 /// Packets that one AES-GCM key may seal. Source: RFC 9001 section 6.6.
 const AES_GCM_PACKETS: u32 = 1 << 23;
-/// Longest time that a key is used, if packets are sent.
-const UPDATE_AGE: Duration = Duration::from_secs(15 * 60);
+/// Longest time that a key is used, if packets are sent. Source: WireGuard's `REKEY_AFTER_TIME`.
+const UPDATE_AGE: Duration = Duration::from_secs(120);
 /// How long packets of the previous phase are still opened.
 const OLD_KEY: Duration = Duration::from_secs(2);
 
