@@ -350,7 +350,7 @@ fn endless(conv: u32) -> impl Iterator<Item = Vec<u8>> {
 
 fn hostile_address(number: u32) -> SocketAddr {
     let [_, _, a, b] = (number / 16).to_be_bytes();
-    SocketAddr::from(([20, 0, a, b], 1000 + u16::try_from(number % 16).unwrap()))
+    SocketAddr::from(([20, a, b, 1], 1000 + u16::try_from(number % 16).unwrap()))
 }
 
 /// As little as 1024 peers can have.
@@ -431,4 +431,25 @@ fn what_peers_do_not_acknowledge_is_within_the_memory() {
     assert!(refused > 0);
     let id = program.peers.register(program.now, SocketAddr::from(([10, 0, 0, 1], 1)), Conv(1)).unwrap();
     program.peers.peer(id).unwrap().send(&[7; 2_000]).unwrap();
+}
+
+#[test]
+fn one_network_takes_at_most_half_of_the_places() {
+    let (strangers, accept_burst) = (Strangers::Trusted, 1000);
+    let mut program = Program::new(&PeersConfig { strangers, accept_burst, ..config(Config::default()) });
+    for number in 0..10_000u16 {
+        let [a, b] = (number / 16).to_be_bytes();
+        let address = [0x20, 0x01, 0xd, 0xb8, 0, 1, a, b, 0, 0, 0, 0, 0, 0, 0, 1];
+        program.give(SocketAddr::from((address, number)), &spoofed(1));
+    }
+    let stats = program.peers.stats();
+    assert_eq!((program.peers.len(), stats.refused_per_network), (512, 10_000 - 512));
+    for number in 0..200u8 {
+        program.give(SocketAddr::from(([10, 0, number, 1], 1)), &spoofed(1));
+    }
+    assert_eq!(program.peers.len(), 712);
+    for number in 0..=255 {
+        program.give(SocketAddr::from(([10, 1, 0, number], 1)), &spoofed(1));
+    }
+    assert_eq!(program.peers.len(), 712 + 128);
 }

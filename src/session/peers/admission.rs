@@ -1,10 +1,10 @@
 //! Who may become a peer: what a first datagram must look like, and who was sent away recently. Everything here has a
 //! fixed bound.
 
-use super::config::{PeersStats, Strangers};
+use super::config::{PeersConfig, PeersStats, Strangers};
 use super::peer::{Peer, PeerEvent, PeerId};
 use super::{Peers, name};
-use crate::rate::host;
+use crate::rate::{host, network};
 use crate::seq::{Conv, Sn};
 use crate::session::seats::Name;
 use crate::time::Time;
@@ -64,13 +64,18 @@ impl Peers {
         if self.quarantine.get(now, name).is_some() {
             return refused!(quarantined);
         }
-        let unheeded = self.events.len() / EVENTS_EACH;
-        if (self.peers.len() - self.registered).max(unheeded) >= self.config.max_peers {
+        let (taken, unheeded) = (self.peers.len() - self.registered, self.events.len() / EVENTS_EACH);
+        let &PeersConfig { max_peers, max_peers_per_address, .. } = &self.config;
+        if taken.max(unheeded) >= max_peers {
             return refused!(refused_full);
         }
         let host = host(name.0);
-        if self.hosts.of(host) >= self.config.max_peers_per_address {
+        if self.hosts.of(host) >= max_peers_per_address {
             return refused!(refused_per_address);
+        }
+        let share = (max_peers / NETWORKS).max(max_peers_per_address);
+        if taken >= max_peers / 2 && self.networks.of(network(name.0)) >= share {
+            return refused!(refused_per_network);
         }
         if strangers == Strangers::Proven && !has_proven {
             return Ok(Next::Ask);
@@ -132,3 +137,5 @@ fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, DecodeError>
 /// Events of one peer that can wait at a time: accepted, readable, writable, closed. While a program takes no events,
 /// no strangers become peers, so the list of events is bounded.
 const EVENTS_EACH: usize = 4;
+/// Once half of the places are taken, no network may have more than its share of them: one in so many.
+const NETWORKS: usize = 8;

@@ -18,7 +18,8 @@ pub struct PeersConfig {
     pub kcp: kcp::Config,
     /// What peers can do that are not [registered](super::Peers::register).
     pub strangers: Strangers,
-    /// Most strangers at a time, and most registered peers; 1024 each by default.
+    /// Most strangers at a time, and most registered peers; 1024 each by default. The second half of the strangers'
+    /// places is for networks (/24 of IPv4, /48 of IPv6) that have fewer than an eighth of all.
     pub max_peers: usize,
     /// Most strangers at a time from one address, whatever the port; 16 by default. An IPv6 network of 64 bits counts
     /// as one address, because one host may use all of it.
@@ -161,6 +162,8 @@ stats! {
         pub refused_full: u64 => "whitewater_listener_rejected_total" [reason: "full", "Datagrams dropped"],
         /// Strangers refused because their address has `max_peers_per_address`.
         pub refused_per_address: u64 => "whitewater_listener_rejected_total" [reason: "per_address", "Datagrams dropped"],
+        /// Strangers refused because half of `max_peers` are taken, and an eighth by their network.
+        pub refused_per_network: u64 => "whitewater_listener_rejected_total" [reason: "per_network", "Datagrams dropped"],
         /// Strangers refused because too many per second come from their address.
         pub refused_rate: u64 => "whitewater_listener_rejected_total" [reason: "rate", "Datagrams dropped"],
     }

@@ -16,7 +16,7 @@ use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
 use crate::kcp::Envelope;
 use crate::machine::{Arrival, Machine, Transmit};
-use crate::rate::{AddressRate, host};
+use crate::rate::{AddressRate, host, network};
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::conv_of;
@@ -70,8 +70,9 @@ pub struct Peers {
     /// The peer of the last datagram: the next is often from the same.
     last: Option<(Name, PeerId)>,
     registered: usize,
-    /// The strangers of each address.
+    /// The strangers of each address, and of each network.
     hosts: Hosts,
+    networks: Hosts,
     next_id: u64,
     agenda: Agenda<PeerId>,
     events: VecDeque<PeerEvent>,
@@ -111,6 +112,7 @@ impl Peers {
             lent: None,
             last: None,
             hosts: Hosts::default(),
+            networks: Hosts::default(),
             registered: 0,
             next_id: 0,
             agenda: Agenda::default(),
@@ -293,7 +295,10 @@ impl Peers {
         self.next_id += 1;
         self.agenda.list(id, &mut peer.entry);
         match peer.host {
-            Some(host) => self.hosts.enter(host),
+            Some(host) => {
+                self.hosts.enter(host);
+                self.networks.enter(network(name.0));
+            }
             None => self.registered += 1,
         }
         self.peers.insert(id, Box::new(peer));
@@ -308,7 +313,10 @@ impl Peers {
         self.last = None;
         self.agenda.leave(id, &mut peer.entry);
         match peer.host {
-            Some(host) => self.hosts.leave(host),
+            Some(host) => {
+                self.hosts.leave(host);
+                self.networks.leave(network(peer.peer_addr()));
+            }
             None => self.registered -= 1,
         }
         Some(peer)
