@@ -23,6 +23,8 @@ impl Server {
         let config = ServerConfig {
             max_sessions: u16::try_from(count).expect("a shard"),
             half_open: 16_384,
+            accepts_per_second: 1_000_000,
+            accept_burst: 1_000_000,
             challenges_per_second: 1_000_000,
             ..ServerConfig::insecure(SessionConfig::default())
         };
