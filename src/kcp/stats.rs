@@ -84,6 +84,8 @@ reasons! {
         fragment_chain,
         /// ACKs whose echoed time is too old for a round trip; they still acknowledge.
         ts_age,
+        /// ACKs that name no transmission and come sooner than a round trip takes; they acknowledge nothing.
+        early_ack,
         /// Repairs that are malformed or useless.
         repair,
         /// PUSH segments received but not acknowledged, because too many acknowledgements wait already.

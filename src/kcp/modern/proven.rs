@@ -5,6 +5,7 @@
 //! Source of the attack: Savage et al., "TCP Congestion Control with a Misbehaving Receiver", 1999; RFC 9000 section 21.4.
 
 use crate::kcp::Kcp;
+use crate::kcp::stats::count;
 use crate::kcp::transmit::Flight;
 use crate::seq::Sn;
 use crate::time::Millis;
@@ -17,19 +18,17 @@ pub(in crate::kcp) struct Proven {
     rtt: u32,
     /// How many shorter ones were measured since, and the longest of them, µs.
     shorter: (u8, u32),
-    /// Acknowledgements that named no transmission and came too early.
-    guesses: u8,
 }
 
 impl Default for Proven {
     fn default() -> Self {
-        Self { rtt: u32::MAX, shorter: (0, 0), guesses: 0 }
+        Self { rtt: u32::MAX, shorter: (0, 0) }
     }
 }
 
 impl Proven {
     /// Believes all acknowledgements.
-    pub(super) const ANY: Self = Self { rtt: 0, shorter: (0, 0), guesses: 0 };
+    pub(super) const ANY: Self = Self { rtt: 0, shorter: (0, 0) };
 
     /// A token came back after `age` µs. One alone may have been guessed.
     fn sample(&mut self, age: u32) {
@@ -67,8 +66,9 @@ impl<O: Output> Kcp<O> {
             return true;
         }
         let is_early = proven.is_early(now, &segment.flight);
-        let is_guess = is_early && ts.since(segment.flight.ts) < REBUILT;
-        proven.guesses = proven.guesses.saturating_add(is_guess.into());
+        if is_early {
+            count(&mut self.counters.rejected.early_ack); // or an honest one of an older transmission: it will count again
+        }
         !is_early
     }
 
@@ -79,19 +79,10 @@ impl<O: Output> Kcp<O> {
         let last = work.and_then(|work| Some((work, self.sender.ring.get(una.sub(1))?)));
         last.is_none_or(|(work, last)| !work.by_time.proven.is_early(now, &last.flight))
     }
-
-    /// Whether the peer acknowledges what it has not received.
-    pub(crate) fn is_deceived(&self) -> bool {
-        self.work.as_deref().is_some_and(|work| work.by_time.proven.guesses >= GUESSES_MAX)
-    }
 }
 
 /// So many shorter round trips prove one.
 const SURE: u8 = 4;
-/// A token at least so far ahead, µs, is of a segment that a session has rebuilt: docs/WIRE.md.
-const REBUILT: i32 = 5_000_000;
-/// So many guesses are no accident.
-const GUESSES_MAX: u8 = 16;
 
 #[cfg(test)]
 mod tests {

@@ -202,9 +202,6 @@ impl Lanes {
             InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
             _ => CloseReason::Protocol,
         })?;
-        if lane.kcp.is_deceived() {
-            return Err(CloseReason::Protocol);
-        }
         if lane.kcp.broken_chains() != chains {
             return Err(CloseReason::StreamCorrupt);
         }
