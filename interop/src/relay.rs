@@ -156,9 +156,10 @@ fn pass(
     }
 }
 
-/// Whether a socket error only means that a wait is over, or that the other end is gone.
+/// Whether a socket error only means that a wait is over or was interrupted, or that the other end is gone.
 pub(crate) fn is_nothing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionRefused)
+    use ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
+    matches!(kind, WouldBlock | TimedOut | Interrupted | ConnectionRefused)
 }
 
 /// How often to check whether to stop.

@@ -17,7 +17,7 @@ use crate::seq::{Conv, Sn};
 use crate::session::hash_key;
 use crate::session::seats::Name;
 use crate::time::{Millis, Time};
-use crate::wire::{self, Command, DatagramQueue, Header, Output};
+use crate::wire::{self, Command, DatagramQueue, Header, Output, Segment};
 use rand_core::CryptoRng;
 use siphasher::sip::SipHasher24;
 use std::collections::VecDeque;
@@ -132,6 +132,19 @@ impl Proofs {
         let [a, b, c, d, e, f, g, h] = bytes;
         (Sn(u32::from_le_bytes([a, b, c, d]) | LONG_AGO), Millis(u32::from_le_bytes([e, f, g, h])))
     }
+}
+
+/// What follows answers to questions in a datagram of a peer that has sent few segments yet. Its control block would take
+/// their times for round trips.
+pub(super) fn after_answers(conv: Conv, datagram: &[u8]) -> &[u8] {
+    let mut rest = datagram;
+    while let Ok((Segment { header, data: [] }, after)) = Segment::decode(rest)
+        && (header.conv, header.cmd, header.una) == (conv, Command::Ack, Sn(0))
+        && header.sn.0 >= LONG_AGO
+    {
+        rest = after;
+    }
+    rest
 }
 
 const fn period(now: Time) -> u64 {
