@@ -7,7 +7,10 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fmt::Debug;
-use whitewater::message::{BitReader, BitWriter, BitsError, DEFAULT_MAX_LEN, Int, MAX_DEPTH, Payload, shape};
+use whitewater::message::{
+    BitReader, BitWriter, BitsError, DEFAULT_MAX_LEN, Int, MAX_DEPTH, OWNED_PER_BIT, OWNED_START, Payload,
+    shape,
+};
 use whitewater::{Channel, Message};
 
 /// A field of each kind, with its value and its bounds.
@@ -379,6 +382,39 @@ fn a_list_takes_memory_by_what_has_come_and_not_by_its_length() {
     assert!(count(|bytes| unpacked::<Vec<u64>>(bytes).is_err()) <= 100);
     assert!(count(|bytes| unpacked::<Vec<Vec<u8>>>(bytes).is_err()) <= 100);
     assert!(count(|bytes| unpacked::<Vec<()>>(bytes).is_err()) == 0);
+}
+
+/// An empty one takes one bit, and 808 bytes of a list.
+#[derive(Debug, Message, PartialEq)]
+struct Wide {
+    rows: Option<[u64; 100]>,
+}
+
+#[test]
+fn lists_and_boxes_of_large_items_have_a_limit_that_both_ends_keep() {
+    let most = |count| OWNED_START + OWNED_PER_BIT * (16 + count);
+    let fits = |count: &usize| count * size_of::<Wide>() <= most(*count);
+    let count = (0..).take_while(fits).last().unwrap();
+    assert_eq!(count, 338);
+    let list = |count| (0..count).map(|_| Wide { rows: None }).collect::<Vec<_>>();
+    assert_eq!(unpacked(&packed(&list(count)).0), Ok(list(count)));
+    let too_many =
+        |error| matches!(error, BitsError::Memory { need, max } if need > max && max == most(count + 1));
+    assert!(list(count + 1).pack(&mut BitWriter::new(Vec::new())).is_err_and(too_many));
+    let mut hostile = BitWriter::new(Vec::new());
+    hostile.int(65_535, 0..=DEFAULT_MAX_LEN).unwrap();
+    (0..65_535).for_each(|_| hostile.bool(false).unwrap());
+    let hostile = hostile.finish();
+    let info = allocation_counter::measure(|| assert!(unpacked::<Vec<Wide>>(&hostile).is_err_and(too_many)));
+    assert!(info.bytes_max <= 4 * OWNED_START as u64, "{} bytes", info.bytes_max);
+    // In a packet, the count begins with each message.
+    let skip = <Vec<Wide> as Payload>::SKIP.unwrap();
+    let (bytes, bits) = packed(&list(count));
+    let mut both = BitWriter::new(Vec::new());
+    (0..2).for_each(|_| both.append(&bytes, bits).unwrap());
+    let both = both.finish();
+    let mut from = BitReader::new(&both);
+    assert!(skip(&mut from).is_ok() && from.position() == bits);
 }
 
 const INPUTS: Channel = Channel::unreliable(0);

@@ -40,6 +40,10 @@ pub enum BitsError {
     /// Boxes and lists are nested deeper than [`MAX_DEPTH`](super::pack::MAX_DEPTH).
     #[error("boxes and lists are nested deeper than {max}")]
     Depth { max: u32 },
+    /// The items of lists and boxes would take too much memory for so short a message: limit the lists, or make their
+    /// items smaller. See [`OWNED_START`](super::pack::OWNED_START).
+    #[error("the value takes {need} bytes of memory, and a message as short as this may take {max}")]
+    Memory { need: usize, max: usize },
     /// Reading: the bytes do not contain the type, according to serde. Writing: serde cannot encode the value.
     #[error("serde and postcard refuse the value")]
     Serde,

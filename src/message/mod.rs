@@ -9,4 +9,6 @@ pub(crate) mod pack;
 pub use error::BitsError;
 #[cfg(feature = "serde")]
 pub use pack::Serde;
-pub use pack::{BitReader, BitWriter, DEFAULT_MAX_LEN, Int, MAX_DEPTH, Payload, Skip, shape};
+pub use pack::{
+    BitReader, BitWriter, DEFAULT_MAX_LEN, Int, MAX_DEPTH, OWNED_PER_BIT, OWNED_START, Payload, Skip, shape,
+};

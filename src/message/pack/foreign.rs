@@ -13,7 +13,8 @@ use std::marker::PhantomData;
 /// depend on the type, so the handshake does not notice if the ends differ in it. Derive [`Message`](super::Message)
 /// for what is sent often or comes from strangers.
 ///
-/// Hostile bytes can make postcard allocate up to 1 MiB for a list. With a type that contains itself, they can overflow
+/// Hostile bytes can make postcard allocate up to 1 MiB for a list, and what the items own has no limit of its own: keep
+/// items small, and without fields that serde skips. With a type that contains itself, they can overflow
 /// the stack: do not use such types.
 #[derive(Debug)]
 pub struct Serde<T>(PhantomData<fn(T) -> T>);

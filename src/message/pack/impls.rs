@@ -209,11 +209,14 @@ impl<T: Message> Message for Box<T> {
     const SHAPE: u64 = T::SHAPE;
 
     fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
-        to.nested(|to| T::pack(self, to))
+        to.nested(|to| T::pack(self, to))?;
+        to.own(size_of::<T>())
     }
 
     fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
-        from.nested(T::unpack).map(Self::new)
+        let inner = from.nested(T::unpack)?;
+        from.own(size_of::<T>())?;
+        Ok(Self::new(inner))
     }
 }
 

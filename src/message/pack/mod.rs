@@ -92,7 +92,8 @@ use std::ops::RangeInclusive;
 /// # Implementing it by hand
 ///
 /// [`unpack`](Self::unpack) must read exactly what [`pack`](Self::pack) wrote, and turn hostile bytes into a value or
-/// an error. Allocate memory only for items that are there. If a field can contain its own type, pack and unpack it
+/// an error. Allocate memory only for items that are there: [`BitReader::list`] does, and counts it; for other memory,
+/// call [`BitWriter::own`] and [`BitReader::own`]. If a field can contain its own type, pack and unpack it
 /// with [`BitWriter::nested`] and [`BitReader::nested`], as `Box` and `Vec` do.
 ///
 /// ```
@@ -154,6 +155,34 @@ pub trait Message: Sized {
 
 /// Deepest nesting of boxes and lists. A value of a recursive type that is deeper can be neither written nor read.
 pub const MAX_DEPTH: u32 = 32;
+
+/// Bytes of the heap that a message may own however short it is.
+pub const OWNED_START: usize = 256 << 10;
+
+/// Bytes that it may own in addition, for each bit.
+pub const OWNED_PER_BIT: usize = 32;
+
+/// Bytes that a value owns: the items of its lists and boxes. A few bits can stand for a large item, so the length of a
+/// message does not limit them.
+#[derive(Clone, Debug)]
+struct Owned(usize);
+
+impl Owned {
+    const NOTHING: Self = Self(0);
+
+    /// Counts `bytes`. Returns whether they need a [check](Self::check).
+    #[inline]
+    const fn is_beyond_start(&mut self, bytes: usize) -> bool {
+        self.0 = self.0.saturating_add(bytes);
+        self.0 > OWNED_START
+    }
+
+    #[cold]
+    const fn check(&self, bits: usize) -> Result<(), BitsError> {
+        let max = OWNED_START.saturating_add(bits.saturating_mul(OWNED_PER_BIT));
+        if self.0 > max { Err(BitsError::Memory { need: self.0, max }) } else { Ok(()) }
+    }
+}
 
 /// Distances that `relative` encodes in few bits: 0, 2, 4 and 8, after those that select the row.
 const NEAR: [RangeInclusive<u16>; 4] = [1..=1, 2..=5, 6..=21, 22..=277];

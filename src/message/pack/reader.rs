@@ -1,6 +1,6 @@
 //! Reads values from bits.
 
-use super::{Int, MAX_DEPTH, NEAR, bits_of, float_steps, in_span, part, to_f32, to_u32};
+use super::{Int, MAX_DEPTH, NEAR, Owned, bits_of, float_steps, in_span, part, to_f32, to_u32};
 use crate::message::BitsError;
 use std::ops::{Range, RangeInclusive};
 
@@ -18,6 +18,9 @@ pub struct BitReader<'a> {
     /// Bits not read yet.
     left: usize,
     depth: u32,
+    owned: Owned,
+    /// Position of the message that is being read.
+    start: usize,
 }
 
 #[expect(clippy::missing_errors_doc, reason = "the type says it for all of them")]
@@ -25,7 +28,16 @@ impl<'a> BitReader<'a> {
     /// A reader of all bits of `bytes`.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, rest: bytes, scratch: 0, held: 0, left: 8 * bytes.len(), depth: 0 }
+        Self {
+            bytes,
+            rest: bytes,
+            scratch: 0,
+            held: 0,
+            left: 8 * bytes.len(),
+            depth: 0,
+            owned: Owned::NOTHING,
+            start: 0,
+        }
     }
 
     /// A reader of the first `bits` bits, or of all of them if there are fewer.
@@ -130,7 +142,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// Up to `max` items, after their number. `each` reads an item. Allocates memory as items are read, not by their
-    /// number.
+    /// number. They [count](Self::own) for what a message may own.
     pub fn list<T>(
         &mut self,
         max: usize,
@@ -141,10 +153,12 @@ impl<'a> BitReader<'a> {
             let mut items = Vec::new();
             for _ in 0..len {
                 let before = from.left;
-                items.push(each(from)?);
+                let item = each(from)?;
                 if from.left == before {
                     return Err(BitsError::EmptyItem);
                 }
+                from.own(size_of::<T>())?;
+                items.push(item);
             }
             Ok(items)
         })
@@ -239,6 +253,27 @@ impl<'a> BitReader<'a> {
         let done = inner(self);
         self.depth -= 1;
         done
+    }
+
+    /// Counts `bytes` of the heap that the value owns beyond those it was read from. [`list`](Self::list) and `Box` do
+    /// it; whoever allocates in `unpack` by other means must do it as well, and count the same when writing, with
+    /// [`BitWriter::own`](super::BitWriter::own).
+    ///
+    /// # Errors
+    ///
+    /// [`BitsError::Memory`]: it is more than [`OWNED_START`](super::OWNED_START), and
+    /// [`OWNED_PER_BIT`](super::OWNED_PER_BIT) for each bit that was read.
+    #[inline]
+    pub fn own(&mut self, bytes: usize) -> Result<(), BitsError> {
+        if self.owned.is_beyond_start(bytes) {
+            return self.owned.check(self.position() - self.start);
+        }
+        Ok(())
+    }
+
+    /// A reader at the same position, where a message begins.
+    pub(crate) fn at_message(&self) -> Self {
+        Self { owned: Owned::NOTHING, start: self.position(), ..self.clone() }
     }
 
     /// How many bytes follow, at most `max`. They are there.

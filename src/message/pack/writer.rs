@@ -1,6 +1,6 @@
 //! Writes values as bits.
 
-use super::{Int, MAX_DEPTH, NEAR, bits_of, float_steps, in_span, part, to_u32};
+use super::{Int, MAX_DEPTH, NEAR, Owned, bits_of, float_steps, in_span, part, to_u32};
 use crate::message::BitsError;
 use std::ops::RangeInclusive;
 
@@ -20,6 +20,7 @@ pub struct BitWriter {
     /// Bits that can still be written.
     left: usize,
     depth: u32,
+    owned: Owned,
 }
 
 #[expect(clippy::missing_errors_doc, reason = "the type says it for all of them")]
@@ -33,7 +34,7 @@ impl BitWriter {
     /// Like [`new`](Self::new), with room for `bits`.
     #[must_use]
     pub const fn with_limit(bytes: Vec<u8>, bits: usize) -> Self {
-        Self { bytes, at: 0, scratch: 0, held: 0, left: bits, depth: 0 }
+        Self { bytes, at: 0, scratch: 0, held: 0, left: bits, depth: 0, owned: Owned::NOTHING }
     }
 
     /// Bits written.
@@ -150,6 +151,7 @@ impl BitWriter {
                 if to.left == before {
                     return Err(BitsError::EmptyItem);
                 }
+                to.own(size_of::<T>())?;
             }
             Ok(())
         })
@@ -249,6 +251,17 @@ impl BitWriter {
         let done = inner(self);
         self.depth -= 1;
         done
+    }
+
+    /// Counts `bytes` that the value will own where it is read, so that both ends refuse it if that is too much. See
+    /// [`BitReader::own`](super::BitReader::own).
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    #[inline]
+    pub fn own(&mut self, bytes: usize) -> Result<(), BitsError> {
+        if self.owned.is_beyond_start(bytes) { self.owned.check(self.bits()) } else { Ok(()) }
     }
 
     #[inline]
