@@ -131,6 +131,32 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.take()
     }
 
+    /// Removes numbers without a value from the front of the span.
+    #[inline]
+    pub(crate) fn trim(&mut self) {
+        while self.span > 0 && self.get(self.start).is_none() {
+            self.pop_front();
+        }
+    }
+
+    /// Extends the span back to `start`, which is before it.
+    #[cold]
+    pub(crate) fn reach_back(&mut self, start: Sn) {
+        let span = self.end().0.wrapping_sub(start.0);
+        if span as usize > self.slots.len() {
+            self.grow(span as usize);
+        }
+        (self.start, self.span) = (start, span);
+    }
+
+    /// Bytes of memory that a span of so many numbers would add.
+    pub(crate) const fn growth(&self, span: u32) -> usize {
+        if span as usize <= self.slots.len() {
+            return 0;
+        }
+        (Self::room_for(span as usize) - self.slots.len()) * size_of::<Option<T>>()
+    }
+
     /// Moves the start past its number, even if the span is empty, and returns the value held there.
     #[inline]
     pub(crate) fn step(&mut self) -> Option<T> {
@@ -212,8 +238,7 @@ impl<T> Ring<T> {
     /// Makes room for a span of `need` numbers.
     #[cold]
     fn grow(&mut self, need: usize) {
-        let count = need.next_power_of_two().max(SLOTS_MIN);
-        let fresh = std::iter::repeat_with(|| None).take(count).collect();
+        let fresh = std::iter::repeat_with(|| None).take(Self::room_for(need)).collect();
         let mut old = std::mem::replace(&mut self.slots, fresh);
         let first = self.start.0 as usize & old.len().wrapping_sub(1);
         old.rotate_left(first.min(old.len()));
@@ -225,6 +250,12 @@ impl<T> Ring<T> {
             }
             sn = sn.add(1);
         }
+    }
+
+    /// Slots for a span of `need` numbers.
+    const fn room_for(need: usize) -> usize {
+        let count = need.next_power_of_two();
+        if count < SLOTS_MIN { SLOTS_MIN } else { count }
     }
 
     #[inline]

@@ -8,12 +8,17 @@ use crate::seq::{Seq16, Sn};
 ///
 /// Inserting a newer number makes it the newest, and every value that becomes too old is dropped. So no value
 /// from before the numbers wrapped ever reappears, however many packets were lost in between.
+///
+/// The memory grows with the distance from the oldest value held to the newest, up to `size` places.
 #[derive(Clone, Debug)]
 pub struct SequenceBuffer<T> {
-    /// Starts at the oldest of the newest `size` numbers.
+    /// Starts at the oldest value. The low 16 bits of its numbers are the packet's.
     ring: Ring<T>,
+    /// Follows the newest number.
+    end: Sn,
     size: u16,
-    newest: Option<Seq16>,
+    /// Whether there is a newest number.
+    is_used: bool,
 }
 
 impl<T> SequenceBuffer<T> {
@@ -24,7 +29,7 @@ impl<T> SequenceBuffer<T> {
     /// [`SIZE_MAX`](Self::SIZE_MAX). It allocates nothing yet.
     #[must_use]
     pub fn new(size: u16) -> Self {
-        Self { ring: Ring::new(Sn(0)), size: size.clamp(1, Self::SIZE_MAX), newest: None }
+        Self { ring: Ring::new(Sn(0)), end: Sn(0), size: size.clamp(1, Self::SIZE_MAX), is_used: false }
     }
 
     /// How many of the newest numbers are remembered.
@@ -38,14 +43,21 @@ impl<T> SequenceBuffer<T> {
     #[inline]
     #[must_use]
     pub const fn newest(&self) -> Option<Seq16> {
-        self.newest
+        if self.is_used { Some(low(self.end).sub(1)) } else { None }
+    }
+
+    /// The oldest value held.
+    #[inline]
+    #[must_use]
+    pub fn oldest(&self) -> Option<&T> {
+        self.ring.get(self.ring.start())
     }
 
     /// Whether `seq` is too old to be remembered.
     #[inline]
     #[must_use]
     pub fn is_stale(&self, seq: Seq16) -> bool {
-        self.newest.is_some_and(|newest| !newest.is_before(seq) && self.sn(seq).is_none())
+        self.newest().is_some_and(|newest| !newest.is_before(seq) && self.sn(seq).is_none())
     }
 
     /// The value held at `seq`.
@@ -71,32 +83,47 @@ impl<T> SequenceBuffer<T> {
     #[inline]
     pub fn insert(&mut self, seq: Seq16, value: T) -> Option<T> {
         self.advance(seq, drop);
-        match self.sn(seq) {
-            Some(sn) => self.ring.insert(sn, value),
-            None => Some(value),
+        let Some(sn) = self.sn(seq) else { return Some(value) };
+        if self.ring.span() == 0 {
+            self.ring.restart(sn);
+        } else if sn.is_before(self.ring.start()) {
+            self.ring.reach_back(sn);
         }
+        self.ring.insert(sn, value)
     }
 
     /// Removes and returns the value held at `seq`.
     #[inline]
     pub fn remove(&mut self, seq: Seq16) -> Option<T> {
-        self.ring.remove(self.sn(seq)?)
+        let removed = self.ring.remove(self.sn(seq)?);
+        self.ring.trim();
+        removed
     }
 
     /// Makes `seq` the newest number if it is newer. Passes the values that become too old to `each`, oldest
     /// first.
     #[inline]
-    pub fn advance(&mut self, seq: Seq16, each: impl FnMut(T)) {
-        let ahead = match self.newest {
-            Some(newest) if !newest.is_before(seq) => return,
-            newest => newest.map_or(0, |newest| seq.0.wrapping_sub(newest.0)),
-        };
-        self.newest = Some(seq);
-        (0..ahead.min(self.size)).filter_map(|_| self.ring.step()).for_each(each);
+    pub fn advance(&mut self, seq: Seq16, mut each: impl FnMut(T)) {
+        let ahead = seq.0.wrapping_sub(low(self.end).0).wrapping_add(1);
+        if self.newest().is_some_and(|newest| !newest.is_before(seq)) {
+            return;
+        }
+        self.is_used = true;
+        self.end = self.end.add(ahead.into());
+        let start = self.end.sub(self.size.into());
+        while self.ring.span() > 0 && self.ring.start().is_before(start) {
+            self.ring.pop_front().into_iter().for_each(&mut each);
+            self.ring.trim();
+        }
     }
 
     pub(crate) const fn memory(&self) -> usize {
         self.ring.memory()
+    }
+
+    /// Bytes of memory to add for `span` numbers from the oldest value to the newest.
+    pub(crate) fn growth(&self, span: u16) -> usize {
+        self.ring.growth(span.min(self.size).into())
     }
 
     /// The values held, in no particular order. Visits every slot.
@@ -112,9 +139,16 @@ impl<T> SequenceBuffer<T> {
     /// Where in the ring `seq` is, if it is remembered.
     #[inline]
     fn sn(&self, seq: Seq16) -> Option<Sn> {
-        let age = self.newest?.0.wrapping_sub(seq.0);
-        (age < self.size).then(|| self.ring.start().add(u32::from(self.size - 1 - age)))
+        let age = self.newest()?.0.wrapping_sub(seq.0);
+        (age < self.size).then(|| self.end.sub(u32::from(age) + 1))
     }
+}
+
+/// The packet number in the low bits.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
+const fn low(sn: Sn) -> Seq16 {
+    Seq16(sn.0 as u16)
 }
 
 #[cfg(test)]
@@ -190,10 +224,19 @@ mod tests {
                         prop_assert!(buffer.is_stale(seq(number)));
                         prop_assert_eq!(buffer.insert(seq(number), value), Some(value));
                     }
-                    _ => prop_assert_eq!(buffer.insert(seq(number), value), model.insert(number, value)),
+                    _ => {
+                        let oldest = model.keys().next().map_or(number, |oldest| *oldest.min(&number));
+                        let span = u16::try_from(newest - oldest + 1).unwrap();
+                        let grown = buffer.memory() + buffer.growth(span);
+                        prop_assert_eq!(buffer.insert(seq(number), value), model.insert(number, value));
+                        prop_assert!(buffer.memory() <= grown, "{} of {}", buffer.memory(), grown);
+                    }
                 }
                 prop_assert_eq!(buffer.newest(), any.then(|| seq(newest)));
                 prop_assert_eq!(buffer.values().count(), model.len());
+                prop_assert_eq!(buffer.oldest(), model.values().next());
+                let span = model.keys().next().map_or(0, |oldest| newest - oldest + 1);
+                prop_assert!(i64::from(buffer.ring.span()) <= span, "{} places", buffer.ring.span());
                 prop_assert!(model.iter().all(|(number, value)| buffer.get(seq(*number)) == Some(value)));
             }
         }
