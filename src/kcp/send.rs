@@ -228,6 +228,11 @@ impl Sender {
         self.ring.span() as usize * size_of::<Option<Outgoing>>() + self.bytes.len() as usize
     }
 
+    /// Bytes that are not needed any more. It wraps.
+    pub(super) const fn acked(&self) -> u32 {
+        self.bytes.start()
+    }
+
     /// Frees the memory if nothing is held.
     pub(super) fn shrink(&mut self) {
         self.ring.shrink();

@@ -188,6 +188,11 @@ impl<O: Output> Kcp<O> {
     pub(crate) fn send_held(&self) -> usize {
         self.sender.held()
     }
+
+    /// Bytes that were acknowledged or read, headers of segments included. It wraps.
+    pub(crate) const fn moved(&self) -> u32 {
+        self.sender.acked().wrapping_add(self.receiver.bytes_read())
+    }
 }
 
 impl Work {

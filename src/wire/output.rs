@@ -136,7 +136,8 @@ impl DatagramQueue {
         Self::with_limit(Self::DEFAULT_LIMIT)
     }
 
-    /// Creates an empty queue of at most `limit` bytes, and never more than 4 GiB.
+    /// Creates an empty queue of at most `limit` bytes, and never more than 4 GiB. The list of its datagrams, of 8 bytes
+    /// each, has the same limit.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "clamped to 32 bits before the cast")]
     pub const fn with_limit(limit: usize) -> Self {
@@ -228,8 +229,9 @@ impl Output for DatagramQueue {
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
         let waiting = self.waiting.get_or_insert_default();
-        if waiting.end - waiting.start + len > self.limit as usize {
-            return None;
+        let places = waiting.ends.len() * size_of::<usize>();
+        if waiting.end - waiting.start + len > self.limit as usize || places >= self.limit as usize {
+            return None; // empty datagrams take places as well
         }
         if waiting.bytes.len() - waiting.end < len {
             waiting.make_room(len);

@@ -2,7 +2,7 @@
 //! KCP carries.
 
 use super::receive::Ready;
-use super::{Channels, find};
+use super::{Channels, One, ReadError, find, len32};
 use crate::channel::{ChannelKind, SendError};
 use crate::seq::Seq16;
 use crate::time::Time;
@@ -38,13 +38,34 @@ impl Channels {
         self.one(channel).map_or(0, |one| one.sender.elsewhere.into())
     }
 
+    /// [`read`](Self::read) in `left` bytes of memory. Returns how many it has taken. `has_come`: as for
+    /// [`is_readable`](Self::is_readable).
+    ///
+    /// What has arrived and cannot be read may wait for a message of this packet. If there is no memory for it and
+    /// nothing to read, that packet may take a little.
+    pub(crate) fn read_in(
+        &mut self,
+        payload: &[u8],
+        left: u64,
+        has_come: impl FnMut(u8) -> bool,
+    ) -> Result<usize, ReadError> {
+        let is_awaited = |channels: &[One]| channels.iter().any(|one| one.receiver.has_staged_next());
+        let mut read = self.read_within(payload, usize::try_from(left).unwrap_or(usize::MAX), |_| true);
+        if matches!(read, Err(ReadError::NoRoom { .. })) && !self.is_readable(has_come) {
+            read = self.read_within(payload, A_LITTLE, is_awaited).or(read);
+        }
+        read.inspect_err(|error| self.rejected.count(error))
+    }
+
     /// Takes the next message, and calls `read` with its bytes.
     pub(crate) fn take<T>(&mut self, channel: u8, read: impl FnOnce(&[u8]) -> T) -> Option<Next<T>> {
-        let receiver = &mut find(&mut self.channels, channel)?.receiver;
+        let Self { channels, moved, .. } = self;
+        let receiver = &mut find(channels, channel)?.receiver;
         if let Ready::Elsewhere = receiver.ready.front()? {
             return Some(Next::Elsewhere);
         }
         let Some(Ready::Message(bytes)) = receiver.pop() else { return None };
+        *moved = moved.wrapping_add(len32(bytes.len()));
         let read = read(&bytes);
         receiver.keep(bytes);
         Some(Next::Message(read))
@@ -91,3 +112,6 @@ impl Channels {
         })
     }
 }
+
+/// Bytes that the messages of one packet may take when there is no memory, so that what was received can be read.
+const A_LITTLE: usize = 16 << 10;

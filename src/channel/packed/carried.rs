@@ -8,7 +8,7 @@ use crate::seq::Seq16;
 #[derive(Debug)]
 pub(super) struct Carried {
     packets: SequenceBuffer<Entries>,
-    /// Channel and id. Empty, or a power of two in length.
+    /// Channel and id. Empty, or a power of two in length, which grows up to `size`.
     log: Box<[(u8, Seq16)]>,
     size: u32,
     /// Where in the log the next entry goes, modulo its length.
@@ -33,10 +33,11 @@ impl Carried {
         }
     }
 
-    /// Notes that the next packet carries a message.
-    pub(super) fn push(&mut self, channel: u8, id: Seq16) {
-        if self.log.is_empty() {
-            self.log = vec![(0, Seq16(0)); self.size as usize].into();
+    /// Notes that the next packet carries a message; `start` is the `end` before the first of its messages.
+    pub(super) fn push(&mut self, start: u32, channel: u8, id: Seq16) {
+        let held = self.end.wrapping_sub(self.packets.oldest().map_or(start, |oldest| oldest.start));
+        if held as usize >= self.log.len() && self.log.len() < self.size as usize {
+            self.grow();
         }
         let index = self.index(self.end);
         if let Some(entry) = self.log.get_mut(index) {
@@ -45,9 +46,30 @@ impl Carried {
         self.end = self.end.wrapping_add(1);
     }
 
-    /// Gives the packet its number; `start` is the `end` before the first of its messages.
+    /// Gives the packet its number; `start` as for [`push`](Self::push).
     pub(super) fn finish(&mut self, sequence: Seq16, start: u32) {
-        self.packets.insert(sequence, Entries { start, count: self.end.wrapping_sub(start) });
+        match self.end.wrapping_sub(start) {
+            0 => self.packets.advance(sequence, drop),
+            count => _ = self.packets.insert(sequence, Entries { start, count }),
+        }
+    }
+
+    /// Doubles the log. What is in it keeps its position.
+    #[cold]
+    fn grow(&mut self) {
+        let old = std::mem::take(&mut self.log);
+        let len = (2 * old.len()).clamp(LOG_MIN, self.size as usize);
+        self.log = vec![(0, Seq16(0)); len].into();
+        let mut position = self.end;
+        for _ in 0..old.len() {
+            position = position.wrapping_sub(1);
+            let index = self.index(position);
+            if let (Some(from), Some(to)) =
+                (old.get(position as usize & (old.len() - 1)), self.log.get_mut(index))
+            {
+                *to = *from;
+            }
+        }
     }
 
     pub(super) fn reset(&mut self) {
@@ -72,7 +94,7 @@ impl Carried {
 
     fn entries(&self, entries: Option<Entries>) -> impl Iterator<Item = (u8, Seq16)> {
         let Entries { start, count } = entries.unwrap_or(Entries { start: 0, count: 0 });
-        let is_kept = self.end.wrapping_sub(start) <= self.size;
+        let is_kept = self.end.wrapping_sub(start) as usize <= self.log.len();
         let count = if is_kept { count } else { 0 };
         (0..count).filter_map(move |offset| self.log.get(self.index(start.wrapping_add(offset))).copied())
     }
@@ -84,6 +106,8 @@ impl Carried {
 
 /// Messages per packet that there is room for, on average.
 const MESSAGES: u32 = 8;
+/// Entries of the shortest log.
+const LOG_MIN: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -91,7 +115,7 @@ mod tests {
 
     fn send(carried: &mut Carried, sequence: u16, ids: u16) {
         let start = carried.end;
-        (0..ids).for_each(|id| carried.push(3, Seq16(id)));
+        (0..ids).for_each(|id| carried.push(start, 3, Seq16(id)));
         carried.finish(Seq16(sequence), start);
     }
 

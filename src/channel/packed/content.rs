@@ -24,6 +24,11 @@ pub(super) struct Packed {
 }
 
 impl Content {
+    /// Bytes of its buffer, which may have held a longer message before.
+    pub(super) const fn held(&self) -> usize {
+        if let Self::Message(message) = self { message.bytes.capacity() } else { 0 }
+    }
+
     /// Its length in a packet, bits.
     pub(super) fn bits(&self, channel: AnyChannel) -> usize {
         let head = usize::from(channel.kind.is_reliable());
@@ -66,7 +71,7 @@ impl Content {
         let bits = match channel.skip {
             None => 8 * from.int(0..=BYTES_MAX)?,
             Some(skip) => {
-                let mut ahead = from.clone();
+                let mut ahead = from.at_message();
                 skip(&mut ahead)?;
                 ahead.position() - from.position()
             }

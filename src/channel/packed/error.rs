@@ -15,8 +15,8 @@ pub enum ReadError {
     /// It has no message. An honest peer sends an empty payload then.
     #[error("a payload without a message")]
     Empty,
-    /// A message lies beyond the buffer. With an honest peer, too little was read: read what has arrived, and it will
-    /// be sent again.
+    /// A message lies beyond the buffer, or the session has no memory for it. With an honest peer, too little was read:
+    /// read what has arrived, and it will be sent again.
     #[error("no room for message {id}")]
     NoRoom { id: Seq16 },
 }

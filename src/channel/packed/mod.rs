@@ -92,6 +92,8 @@ pub struct Channels {
     payload_max: u16,
     /// A buffer to pack messages in before they are stored.
     scratch: Vec<u8>,
+    /// Bytes of messages that were acknowledged or read. It wraps.
+    moved: u32,
 }
 
 #[derive(Debug)]
@@ -126,6 +128,7 @@ impl Channels {
             payload: Vec::new(),
             payload_max: config.payload_max,
             scratch: Vec::new(),
+            moved: 0,
         })
     }
 
@@ -191,6 +194,7 @@ impl Channels {
             // Only a session has another way for messages, so no honest peer announces one here.
             let Ready::Message(bytes) = one.receiver.pop()? else { continue };
             let message = P::unpack(&bytes).ok(); // it was checked when it arrived
+            self.moved = self.moved.wrapping_add(len32(bytes.len()));
             one.receiver.keep(bytes);
             return message;
         }
@@ -228,17 +232,17 @@ impl Channels {
         let Self { channels, carried, .. } = self;
         let start = carried.end;
         for (index, One { sender, stats, .. }) in (0..).zip(channels) {
-            sender.commit(now, sequence, stats, |id| carried.push(index, id));
+            sender.commit(now, sequence, stats, |id| carried.push(start, index, id));
         }
         carried.finish(sequence, start);
     }
 
     /// Notes that the packet `sequence` has arrived: its messages are not sent again.
     pub fn on_acked(&mut self, sequence: Seq16) {
-        let Self { channels, carried, .. } = self;
+        let Self { channels, carried, moved, .. } = self;
         for (index, id) in carried.remove(sequence) {
             if let Some(one) = channels.get_mut(usize::from(index)) {
-                one.sender.arrived(id);
+                *moved = moved.wrapping_add(len32(one.sender.arrived(id)));
             }
         }
     }
@@ -262,14 +266,36 @@ impl Channels {
     /// No peer with the same channels sends this, or there is no room for it because too little was read. Only a
     /// counter has changed, and the packet must not be acknowledged.
     pub fn read(&mut self, payload: &[u8]) -> Result<(), ReadError> {
+        let read = self.read_within(payload, usize::MAX, |_| true).map(drop);
+        read.inspect_err(|error| self.rejected.count(error))
+    }
+
+    fn read_within(
+        &mut self,
+        payload: &[u8],
+        left: usize,
+        is_wanted: impl Fn(&[One]) -> bool,
+    ) -> Result<usize, ReadError> {
         if payload.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
-        let staged = self.stage(payload);
+        let before = self.received_memory();
+        let staged = self.stage(payload, left);
+        let staged =
+            staged.and_then(|()| if is_wanted(&self.channels) { Ok(()) } else { Err(ReadError::Empty) });
+        if let Err(error) = staged {
+            self.channels.iter_mut().for_each(|one| one.receiver.refuse());
+            return Err(error);
+        }
         for One { receiver, stats, .. } in &mut self.channels {
-            receiver.apply(staged.is_ok(), stats);
+            receiver.apply(stats);
         }
-        staged.inspect_err(|error| self.rejected.count(error))
+        Ok(self.received_memory().saturating_sub(before))
+    }
+
+    /// Bytes of the heap that messages of the peer take.
+    fn received_memory(&self) -> usize {
+        self.channels.iter().map(|one| one.receiver.memory()).sum()
     }
 
     /// When [`write`](Self::write) has something next, not before `now`; `None`: not until something is sent or acknowledged.
@@ -305,6 +331,11 @@ impl Channels {
         let channels = self.channels.iter().map(|one| ONE + one.sender.memory() + one.receiver.memory());
         let buffers = self.payload.capacity() + self.scratch.capacity();
         buffers + self.carried.memory() + channels.sum::<usize>()
+    }
+
+    /// Bytes of messages that were acknowledged or read. It wraps.
+    pub(crate) const fn moved(&self) -> u32 {
+        self.moved
     }
 
     /// Frees empty buffers.
@@ -372,11 +403,11 @@ impl Channels {
         Ok(if is_empty { 0 } else { payload.len() })
     }
 
-    fn stage(&mut self, payload: &[u8]) -> Result<(), ReadError> {
+    fn stage(&mut self, payload: &[u8], mut left: usize) -> Result<(), ReadError> {
         let (mut from, mut is_empty) = (BitReader::new(payload), true);
         for One { receiver, .. } in &mut self.channels {
             if from.bool()? {
-                receiver.stage(&mut from)?;
+                receiver.stage(&mut from, &mut left)?;
                 is_empty = false;
             }
         }
@@ -387,6 +418,11 @@ impl Channels {
 
 /// Bytes of an unused channel, with its reference-counted config.
 const ONE: usize = size_of::<One>() + size_of::<ChannelConfig>() + 2 * size_of::<usize>();
+
+/// The length of a buffer that holds no more than a packet.
+fn len32(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
 
 fn find(channels: &mut [One], number: u8) -> Option<&mut One> {
     channels.iter_mut().find(|one| one.config.channel.number == number)

@@ -1,7 +1,7 @@
 //! Incoming messages: checked with the whole packet, kept until it is their turn, then delivered.
 
 use super::content::{Content, Packed, read_count, read_id};
-use super::{ChannelStats, ReadError};
+use super::{ChannelStats, ReadError, len32};
 use crate::channel::{ChannelConfig, ChannelKind};
 use crate::message::pack::BitReader;
 use crate::ring::SequenceBuffer;
@@ -23,9 +23,10 @@ pub(super) struct Receiver {
     /// What the packet being read has.
     pub(super) staged: Vec<(Seq16, Content)>,
     /// Bytes of the buffers of all messages that are kept.
-    bytes: usize,
-    /// Buffers of messages that were read, for the next ones.
+    bytes: u32,
+    /// Buffers of messages that were read, for the next ones, and their bytes.
     spare: Vec<Vec<u8>>,
+    spare_bytes: u32,
 }
 
 /// What is next to be read.
@@ -47,6 +48,7 @@ impl Receiver {
             staged: Vec::new(),
             bytes: 0,
             spare: Vec::new(),
+            spare_bytes: 0,
         }
     }
 
@@ -54,7 +56,7 @@ impl Receiver {
     pub(super) fn pop(&mut self) -> Option<Ready> {
         let ready = self.ready.pop_front()?;
         if let Ready::Message(bytes) = &ready {
-            self.bytes -= bytes.capacity();
+            self.bytes -= len32(bytes.capacity());
         }
         Some(ready)
     }
@@ -63,6 +65,7 @@ impl Receiver {
     pub(super) fn keep(&mut self, mut bytes: Vec<u8>) {
         if self.spare.len() < SPARE_MAX {
             bytes.clear();
+            self.spare_bytes += len32(bytes.capacity());
             self.spare.push(bytes);
         }
     }
@@ -72,7 +75,7 @@ impl Receiver {
         let kept = self.slots.memory() + self.ready.capacity() * size_of::<Ready>();
         let staged = self.staged.capacity() * size_of::<(Seq16, Content)>();
         let spare = self.spare.capacity() * size_of::<Vec<u8>>();
-        kept + staged + spare + self.spare.iter().map(Vec::capacity).sum::<usize>() + self.bytes
+        kept + staged + spare + self.spare_bytes as usize + self.bytes as usize
     }
 
     pub(super) fn shrink(&mut self) {
@@ -80,40 +83,65 @@ impl Receiver {
             self.slots.reset();
         }
         self.ready.shrink_to_fit();
-        (self.staged, self.spare) = (Vec::new(), Vec::new());
+        self.staged = Vec::new();
+        self.trim();
     }
 
     /// Frees empty buffers.
     pub(super) fn trim(&mut self) {
-        self.spare = Vec::new();
+        (self.spare, self.spare_bytes) = (Vec::new(), 0);
     }
 
-    /// Reads what a packet has for this channel, and checks that there is room for it. Nothing else changes.
-    pub(super) fn stage(&mut self, from: &mut BitReader<'_>) -> Result<(), ReadError> {
+    /// Reads what a packet has for this channel, and checks that there is room for it, in `left` bytes of memory as
+    /// well. Nothing else changes.
+    pub(super) fn stage(&mut self, from: &mut BitReader<'_>, left: &mut usize) -> Result<(), ReadError> {
         let count = read_count(from, &self.config)?;
-        let mut previous = None;
+        let (mut previous, mut places) = (None, 0);
         for _ in 0..count {
             let id = read_id(from, previous, &self.config)?;
             self.check_room(id)?;
-            let spare = &mut self.spare;
-            let content = Content::read(from, &self.config, || spare.pop().unwrap_or_default())?;
+            let Self { spare, spare_bytes, .. } = self;
+            let buffer = || {
+                let buffer = spare.pop().unwrap_or_default();
+                *spare_bytes -= len32(buffer.capacity());
+                buffer
+            };
+            let content = Content::read(from, &self.config, buffer)?;
+            let bytes = content.held() + size_of::<(Seq16, Content)>();
+            *left = left.checked_sub(bytes).ok_or(ReadError::NoRoom { id })?;
+            if self.config.channel.kind.is_reliable() && !self.has_come(id) {
+                places = places.max(self.slots.growth(id.0.wrapping_sub(self.next.0).saturating_add(1)));
+            }
             self.staged.push((id, content));
             previous = Some(id);
         }
+        let need = self.ready.len() + self.staged.len();
+        if need > self.ready.capacity() {
+            places += (need.max(2 * self.ready.capacity()) - self.ready.capacity()) * size_of::<Ready>();
+        }
+        let id = previous.unwrap_or(self.next);
+        *left = left.checked_sub(places).ok_or(ReadError::NoRoom { id })?;
         Ok(())
     }
 
-    /// Takes everything the packet has, or drops it.
-    pub(super) fn apply(&mut self, is_taken: bool, stats: &mut ChannelStats) {
+    /// Whether the packet has the message that all later ones of the channel wait for.
+    pub(super) fn has_staged_next(&self) -> bool {
+        self.config.channel.kind.is_reliable() && self.staged.iter().any(|(id, _)| *id == self.next)
+    }
+
+    /// Takes everything the packet has.
+    pub(super) fn apply(&mut self, stats: &mut ChannelStats) {
         let mut staged = std::mem::take(&mut self.staged);
         for (id, content) in staged.drain(..) {
-            if is_taken {
-                self.take(id, content, stats);
-            } else {
-                self.drop_content(content);
-            }
+            self.take(id, content, stats);
         }
         self.staged = staged;
+    }
+
+    /// Drops everything the packet has, and frees its memory.
+    #[cold]
+    pub(super) fn refuse(&mut self) {
+        self.staged = Vec::new();
     }
 
     fn take(&mut self, id: Seq16, content: Content, stats: &mut ChannelStats) {
@@ -129,7 +157,7 @@ impl Receiver {
         } else {
             self.newest = Some(id);
             if self.ready.len() < self.config.receive_buffer.into() {
-                self.bytes += content.held();
+                self.bytes += len32(content.held());
                 self.deliver(content, stats);
             } else {
                 stats.overflowed += 1;
@@ -160,7 +188,7 @@ impl Receiver {
 
     fn deliver_once(&mut self, id: Seq16, content: Content, stats: &mut ChannelStats) {
         let mut waits = None;
-        self.bytes += content.held();
+        self.bytes += len32(content.held());
         if self.config.channel.kind == ChannelKind::Ordered {
             waits = Some(content);
         } else {
@@ -184,13 +212,6 @@ impl Receiver {
             Content::Elsewhere => self.ready.push_back(Ready::Elsewhere),
             Content::Dropped => stats.skipped += 1,
         }
-    }
-}
-
-impl Content {
-    /// Bytes of its buffer, which may have held a longer message before.
-    const fn held(&self) -> usize {
-        if let Self::Message(message) = self { message.bytes.capacity() } else { 0 }
     }
 }
 

@@ -31,8 +31,8 @@ pub(super) struct Sender {
     pub(super) told: Option<Box<Told>>,
     /// What goes into the packet that is being made.
     pub(super) chosen: Vec<Seq16>,
-    /// Bits of all contents in the store.
-    bits: usize,
+    /// Bytes of the buffers of all contents in the store.
+    bytes: usize,
     /// How many of them are placeholders for messages sent by another way.
     pub(super) elsewhere: u16,
     /// Buffers of messages that have arrived, for the next ones.
@@ -92,7 +92,7 @@ impl Sender {
             expires: None,
             told: None,
             chosen: Vec::new(),
-            bits: 0,
+            bytes: 0,
             elsewhere: 0,
             spare: Vec::new(),
         }
@@ -150,7 +150,7 @@ impl Sender {
                     self.unlink(id);
                     self.make_due(id);
                     let Some(entry) = self.store.get_mut(id) else { continue };
-                    self.bits = self.bits - entry.bits + DROPPED_BITS;
+                    self.bytes -= entry.content.held();
                     let (content, bits, state) = (Content::Dropped, DROPPED_BITS, State::New);
                     let given_up = std::mem::replace(entry, Entry::new(content, bits, state, None));
                     self.keep(given_up.content);
@@ -242,11 +242,14 @@ impl Sender {
         }
     }
 
-    pub(super) fn arrived(&mut self, id: Seq16) {
+    /// Returns the bytes of its buffer.
+    pub(super) fn arrived(&mut self, id: Seq16) -> usize {
+        let before = self.bytes;
         let is_message = self.remove(id).unwrap_or(!self.config.channel.kind.is_reliable());
         if is_message && self.config.receipts {
             push_newest(&mut self.told.get_or_insert_default().delivered, id, self.config.send_buffer.into());
         }
+        before - self.bytes
     }
 
     /// Returns whether it was a message, if it was there.
@@ -254,7 +257,7 @@ impl Sender {
         self.unlink(id);
         self.drop_due(id);
         let removed = self.store.remove(id).map(|entry| {
-            self.bits -= entry.bits;
+            self.bytes -= entry.content.held();
             let is_message = matches!(entry.content, Content::Message(_));
             self.elsewhere -= u16::from(entry.content == Content::Elsewhere);
             self.keep(entry.content);
@@ -297,7 +300,7 @@ impl Sender {
         self.spare = Vec::new();
     }
 
-    /// Bytes of the heap; contents count by their bits.
+    /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         let told = |told: &Told| told.expired.capacity() + told.delivered.capacity();
         let ids = (self.chosen.capacity() + self.told.as_deref().map_or(0, told)) * size_of::<Seq16>();
@@ -305,7 +308,7 @@ impl Sender {
         let spare = self.spare.capacity() * size_of::<Vec<u8>>();
         let spare = spare + self.spare.iter().map(Vec::capacity).sum::<usize>();
         let order = self.order.as_ref().map_or(0, |order| size_of::<Order>() + order.due.memory());
-        self.store.memory() + order + ids + spare + self.bits.div_ceil(8)
+        self.store.memory() + order + ids + spare + self.bytes
     }
 
     fn store(&mut self, now: Time, content: Content, lifetime: Option<Duration>) -> Result<Seq16, SendError> {
@@ -315,9 +318,9 @@ impl Sender {
             return Err(SendError::Full { channel: channel.number });
         }
         let (id, bits) = (self.next, content.bits(channel));
+        self.bytes += content.held();
         let expires = lifetime.filter(|_| channel.kind.is_reliable()).map(|lifetime| now + lifetime);
         self.expires = earlier(self.expires, expires);
-        self.bits += bits;
         self.store.insert(id, Entry::new(content, bits, State::New, expires));
         self.make_due(id);
         self.next = id.add(1);
@@ -476,7 +479,7 @@ mod tests {
                 assert!(chosen <= 2 && left <= 3 && asked <= 1, "{chosen} {left} {asked}");
             }
             assert!(looks(|| sender.lost(Seq16(1), Seq16(1))) <= 6);
-            assert!(looks(|| sender.arrived(Seq16(count / 2))) <= 8);
+            assert!(looks(|| _ = sender.arrived(Seq16(count / 2))) <= 8);
             assert_eq!(sender.check(at(count), resend), Some(at(count)), "the lost one");
             assert!(looks(|| assert!(sender.choose(at(count), resend, 8000))) <= 2);
             assert_eq!(sender.chosen, [Seq16(1)]);

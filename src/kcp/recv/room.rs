@@ -40,6 +40,11 @@ impl Receiver {
         self.log.len()
     }
 
+    /// Bytes that were read, headers included. It wraps.
+    pub(in crate::kcp) const fn bytes_read(&self) -> u32 {
+        self.log.start()
+    }
+
     /// The reserved part of those bytes.
     pub(in crate::kcp) fn promised(&self) -> u32 {
         let Some(room) = self.room() else { return 0 };

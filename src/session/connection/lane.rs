@@ -85,6 +85,11 @@ impl Lane {
         self.kcp.send_held() + self.large.as_ref().map_or(0, |large| large.held())
     }
 
+    /// Bytes that its control block owns or has reserved for what is missing.
+    pub(super) fn memory_of_kcp(&self) -> usize {
+        self.kcp.memory() + self.kcp.receive_promised() as usize
+    }
+
     /// Most segments that may wait.
     pub(super) fn queue(&self) -> u32 {
         let config = self.kcp.config();

@@ -150,10 +150,14 @@ impl Lanes {
     pub(super) fn memory(&self) -> usize {
         let lane = |lane: &Lane| {
             let large = lane.large.as_ref().map_or(0, |large| large.memory());
-            let kcp = lane.kcp.memory() + lane.kcp.receive_promised() as usize;
-            kcp + lane.kcp.output().memory() + large
+            lane.memory_of_kcp() + lane.kcp.output().memory() + large
         };
         self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
+    }
+
+    /// Bytes that no longer wait for an acknowledgement, or to be read or joined. It wraps.
+    pub(super) fn moved(&self) -> u32 {
+        self.lanes.iter().fold(0, |moved: u32, lane| moved.wrapping_add(lane.kcp.moved()))
     }
 
     /// Since when data has arrived that there is no memory for.
@@ -178,13 +182,14 @@ impl Lanes {
         any
     }
 
-    /// Takes the segments of a frame, which may use `left` bytes of memory. Returns the channel if it has a message.
+    /// Takes the segments of a frame, which may use `left` bytes of memory. Returns how many they use, and the channel if
+    /// it has a message.
     pub(super) fn input(
         &mut self,
         now: Time,
         segments: &[u8],
         left: u64,
-    ) -> Result<(Joined, Option<u8>), CloseReason> {
+    ) -> Result<(usize, Joined, Option<u8>), CloseReason> {
         let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
         let channel = u8::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
         let max = self.message_max(channel);
@@ -197,7 +202,8 @@ impl Lanes {
         };
         let is_short = self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
-        let (before, chains) = (lane.kcp.received_up_to(), lane.kcp.broken_chains());
+        let (before, chains, held) =
+            (lane.kcp.received_up_to(), lane.kcp.broken_chains(), lane.memory_of_kcp());
         lane.kcp.input(now, segments).map_err(|error| match error {
             InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
             _ => CloseReason::Protocol,
@@ -205,13 +211,14 @@ impl Lanes {
         if lane.kcp.broken_chains() != chains {
             return Err(CloseReason::StreamCorrupt);
         }
+        let grown = lane.memory_of_kcp().saturating_sub(held);
         lane.feed(); // else nothing would be due once everything KCP had has arrived
         if is_short || lane.starved != Time::NEVER {
             lane.note_room(now, is_short, before);
         }
         let joined = lane.join(max, left)?;
         let readable = lane.is_readable().then_some(channel);
-        Ok((joined, readable))
+        Ok((grown, joined, readable))
     }
 
     /// Makes what is due now on each lane whose earlier frames have left. If there is a `packet`, the first frame

@@ -113,8 +113,12 @@ impl Connection {
 
     /// Takes a part, and handles the frame once it is complete.
     pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
-        self.budget.spend(bytes.len());
         let most = SessionConfig::frame_max(self.lanes.config.datagram_taken());
+        if !self.budget.has_room(most.into()) {
+            return Ok(()); // as if it were lost
+        }
+        self.budget.grow(0, most.into()); // its place is counted with the session
+        self.budget.spend(bytes.len());
         let mut parts = std::mem::take(&mut self.parts);
         let whole = parts.join(most, part, bytes);
         let taken = whole.and_then(|whole| whole.map_or(Ok(()), |segments| self.on_segments(now, segments)));

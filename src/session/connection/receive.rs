@@ -180,9 +180,11 @@ impl Connection {
             Frame::Kcp(segments) => self.on_segments(now, segments)?,
             Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
+                let held = self.datagrams.memory();
                 let has_room = self.budget.has_room(datagram.len())
                     && self.datagrams.receive(&self.lanes.config, datagram);
-                self.budget.spend(datagram.len());
+                let grown = self.datagrams.memory().saturating_sub(held);
+                self.budget.spend(grown.max(datagram.len()));
                 handled.elicits = true;
                 handled.refused |= !has_room;
                 self.events.readable |= has_room;
@@ -192,22 +194,20 @@ impl Connection {
             }
             Frame::Packed(payload) => {
                 handled.elicits = true;
-                let has_memory = self.budget.has_room(payload.len());
-                self.budget.spend(payload.len());
                 let channels = self.packed.as_mut().ok_or(CloseReason::Protocol)?;
-                // What cannot be read yet may be waiting for this message.
-                let lanes = &self.lanes;
-                let is_readable = || channels.is_readable(|channel| lanes.has_message(channel));
-                let is_taken = has_memory || !is_readable();
-                let refused = if is_taken { channels.read(payload).err() } else { None };
-                if is_taken && refused.is_none() {
-                    self.events.readable = true;
-                } else {
-                    handled.refused = true;
-                    self.stats.rare_mut().messages_refused += 1;
-                }
-                if refused.is_some_and(|error| !matches!(error, ReadError::NoRoom { .. })) {
-                    return Err(CloseReason::Protocol); // the peer would send it again and again
+                let has_come = |channel| self.lanes.has_message(channel);
+                match channels.read_in(payload, self.budget.left, has_come) {
+                    Ok(bytes) => {
+                        self.budget.spend(bytes.max(payload.len()));
+                        self.events.readable = true;
+                    }
+                    Err(error) => {
+                        handled.refused = true;
+                        self.stats.rare_mut().messages_refused += 1;
+                        if !matches!(error, ReadError::NoRoom { .. }) {
+                            return Err(CloseReason::Protocol); // the peer would send it again and again
+                        }
+                    }
                 }
             }
             Frame::Ack(ack) => {
@@ -286,8 +286,8 @@ impl Connection {
     }
 
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
-        let (joined, readable) = self.lanes.input(now, segments, self.budget.left)?;
-        self.budget.spend(segments.len());
+        let (grown, joined, readable) = self.lanes.input(now, segments, self.budget.left)?;
+        self.budget.spend(grown.max(segments.len()));
         self.budget.on_joined(joined);
         self.events.readable |= readable.is_some_and(|channel| self.is_next(channel));
         self.events.writable |= self.lanes.became_writable();
