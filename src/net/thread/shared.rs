@@ -252,7 +252,12 @@ const LITTLE: usize = 32;
 
 #[cfg(test)]
 mod tests {
+    use super::super::inbox::Inbox;
+    use super::super::worker::{Parcel, Tell, What};
     use super::*;
+    use allocation_counter::measure;
+    use bytes::Bytes;
+    use std::sync::mpsc::channel;
     use whitewater_udp::{Mode, Port};
 
     /// Three channels and datagrams: of 1600 bytes, 100 are reserved for each and 1200 are shared.
@@ -280,6 +285,33 @@ mod tests {
             counts.delivered(shared, way, cost);
         }
         has_room
+    }
+
+    #[test]
+    fn messages_count_for_what_they_own_while_they_wait() {
+        let (shared, session) = unread();
+        let (parcels, taken) = channel();
+        let (tell, counts) = (Tell { parcels, shared: Arc::new(shared) }, session());
+        for (count, len) in [(1000, 0), (1000, 1), (1000, 100), (100, 1200), (3, 1 << 20)] {
+            let mut inbox = Inbox::default();
+            let heap = measure(|| {
+                for _ in 0..count {
+                    tell.tell_message(None, 0, Bytes::from(vec![1; len]), &counts);
+                }
+                taken.try_iter().for_each(|Parcel { what, cost, .. }| {
+                    if let What::Message(way, message) = what {
+                        inbox.push(way, message, cost);
+                    }
+                });
+            });
+            let (counted, held) = (counts.unread.all(), usize::try_from(heap.bytes_current).unwrap());
+            assert!(
+                held >= count * len && held <= counted + 4096,
+                "{count} of {len}: {held} bytes, {counted} counted"
+            );
+            inbox.clear(|way, cost| counts.taken(&tell.shared, way, cost));
+            assert_eq!(counts.unread.all(), 0);
+        }
     }
 
     #[test]

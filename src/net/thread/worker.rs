@@ -68,7 +68,7 @@ impl Tell {
         self.tell(Parcel { id, what: What::Event(event), cost, counts, peer });
     }
 
-    fn tell_message(&self, id: Id, way: u8, message: Bytes, counts: &Counts) {
+    pub(super) fn tell_message(&self, id: Id, way: u8, message: Bytes, counts: &Counts) {
         let cost = size_of::<Parcel>() + message.len();
         counts.delivered(&self.shared, way, cost);
         self.tell(Parcel { id, what: What::Message(way, message), cost, counts: None, peer: None });
