@@ -616,7 +616,8 @@ fn a_server_whose_memory_is_used_up_by_long_messages_keeps_its_limit() {
     let limit = 4 << 20;
     let [way, ..] = ways();
     let session = session(ChannelConfig { max_message: 1 << 20, ..way });
-    let mut world = World::new(1, &ServerConfig { memory: limit, ..server_config(&session, SUITE) });
+    let mut world =
+        World::new(1, &ServerConfig { memory: limit, max_sessions: 32, ..server_config(&session, SUITE) });
     for _ in 0..4 {
         world.add(&path(0.0), &path(0.0), &session, client_config(SUITE));
     }
@@ -625,7 +626,7 @@ fn a_server_whose_memory_is_used_up_by_long_messages_keeps_its_limit() {
         client.session.connection_mut().unwrap().send(of(&way), &message(1, 1 << 20)).unwrap();
     }
     world.drain();
-    for _ in 0..100 {
+    for _ in 0..150 {
         world.run(100);
         let used = world.server.stats().memory;
         assert!(used <= limit + (64 << 10), "{used} bytes");

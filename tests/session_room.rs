@@ -31,7 +31,8 @@ fn ways() -> [ChannelConfig; 3] {
 }
 
 fn crowd(clients: usize, memory: u64, session: &SessionConfig) -> World {
-    let mut world = World::new(1, &ServerConfig { memory, ..server_config(session, SUITE) });
+    let mut world =
+        World::new(1, &ServerConfig { memory, max_sessions: 32, ..server_config(session, SUITE) });
     for _ in 0..clients {
         let path = LinkConfig::with_rtt(ms(60));
         world.add(&path, &path, session, client_config(SUITE));
@@ -86,6 +87,7 @@ fn who_holds_the_memory_and_does_not_go_on_has_to_go_and_the_others_go_on() {
     let session = session(on(1).config());
     let config = ServerConfig {
         memory: 4 * u64::from(MAX),
+        max_sessions: 32,
         sessions_per_address: 64,
         ..ServerConfig::insecure(session.clone())
     };

@@ -374,7 +374,7 @@ typedef struct ww_options {
    */
   uint16_t suite;
   /*
-   At a server: most sessions at a time, up to 16,384.
+   At a server: most sessions at a time, up to 16,384. Together they may hold 256 MiB, or 256 KiB each if that is more.
    */
   uint16_t max_sessions;
   /*

@@ -11,6 +11,7 @@ mod clock;
 mod handshake;
 #[cfg(feature = "crypto")] // other sessions have nothing to mask with
 mod headers;
+mod memory;
 mod network;
 #[cfg(feature = "crypto")] // other sessions cannot move
 mod paths;

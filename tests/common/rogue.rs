@@ -29,7 +29,11 @@ pub(crate) fn open_server(config: ServerConfig) -> World {
 impl Rogue {
     /// Connects; `None` if the server refuses.
     pub(crate) fn connect(world: &mut World, number: u8) -> Option<Self> {
-        let (address, cid) = (client_address(number, 666), u64::from(number));
+        Self::join(world, client_address(number, 666), number.into())
+    }
+
+    /// Connects from any address. Each attempt needs another `cid`.
+    pub(crate) fn join(world: &mut World, address: SocketAddr, cid: u64) -> Option<Self> {
         let mut datagram = Vec::new();
         let hello = Hello { suite: 0, protocol_id: 0, cid, client_stamp: 1, size: 512 };
         hello.encode(&mut datagram).unwrap();
@@ -41,7 +45,7 @@ impl Rogue {
             Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
         said.encode(&mut payload).unwrap();
         let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, client_sid: 5, token: &[] };
-        let mut initiator = Initiator::new(&attempt, None, None, [number; 32], &payload, &mut msg1).unwrap();
+        let mut initiator = Initiator::new(&attempt, None, None, salt(cid), &payload, &mut msg1).unwrap();
         let connect =
             Connect { suite: 0, protocol_id: 0, cid, epoch, cookie, client_sid: 5, token: &[], msg1: &msg1 };
         connect.encode(&mut datagram).unwrap();
@@ -115,6 +119,12 @@ impl Rogue {
         }
         (found, count)
     }
+}
+
+fn salt(cid: u64) -> [u8; 32] {
+    let mut salt = [1; 32];
+    salt[..8].copy_from_slice(&cid.to_le_bytes());
+    salt
 }
 
 /// The server's answer to a datagram from `from`.

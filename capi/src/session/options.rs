@@ -19,7 +19,7 @@ pub struct ww_options {
     /// How sessions are protected, one of `WW_SUITE_..`: the same at both ends. 0 is an error, so that nobody goes without
     /// encryption unknowingly.
     pub suite: u16,
-    /// At a server: most sessions at a time, up to 16,384.
+    /// At a server: most sessions at a time, up to 16,384. Together they may hold 256 MiB, or 256 KiB each if that is more.
     pub max_sessions: u16,
     /// ms of silence after which a session is over.
     pub timeout_ms: u32,
@@ -171,8 +171,8 @@ impl ww_options {
             None => ServerConfig::insecure(session),
         };
         let max_sessions = if self.max_sessions > 0 { self.max_sessions } else { config.max_sessions };
-        let ask = self.ask != 0;
-        Ok(ServerConfig { suites: vec![suite], psk, server_key, max_sessions, ask, ..config })
+        let (ask, memory) = (self.ask != 0, config.memory.max(u64::from(max_sessions) << 18));
+        Ok(ServerConfig { suites: vec![suite], psk, server_key, max_sessions, memory, ask, ..config })
     }
 
     /// The suite with its psk, which `has_tokens` replace, and its server key.

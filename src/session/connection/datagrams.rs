@@ -113,6 +113,10 @@ impl Datagrams {
         received.dropped() == dropped
     }
 
+    pub(super) fn has_received(&self) -> bool {
+        self.queues.as_ref().is_some_and(|queues| !queues.received.is_empty())
+    }
+
     pub(super) fn recv(&mut self) -> Option<Bytes> {
         self.queues.as_mut()?.received.pop().map(Bytes::copy_from_slice)
     }

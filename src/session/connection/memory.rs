@@ -2,9 +2,11 @@
 
 use super::Connection;
 use super::large::Joined;
+use super::parts::FrameParts;
 use crate::channel::{SendError, cure};
 use crate::session::event::CloseReason;
 use crate::time::Time;
+use std::time::Duration;
 
 /// The memory that a session may use.
 #[derive(Debug)]
@@ -58,8 +60,8 @@ impl Connection {
         (self.sent, self.scratch) = (None, None);
     }
 
-    /// Bytes of the heap that the session owns, used or not. Messages of channels count by their bits. Room reserved
-    /// for the rest of messages that have begun to arrive counts as well.
+    /// Bytes of the heap that the session owns, used or not. Room reserved for the rest of messages that have begun to
+    /// arrive counts as well.
     #[must_use]
     pub fn memory(&self) -> usize {
         let path = held(&self.path.moving, |_| 0) + held(&self.mtu.search, |_| 0) + held(&self.marks, |_| 0);
@@ -111,6 +113,30 @@ impl Connection {
         if self.lanes.drop_joining() {
             self.fail(now, CloseReason::NoMemory);
         }
+    }
+
+    /// Bytes that were acknowledged, read or joined: what no longer waits in a channel. It wraps.
+    pub(in crate::session) fn moved(&self) -> u32 {
+        self.lanes.moved().wrapping_add(self.packed.as_ref().map_or(0, |packed| packed.moved()))
+    }
+
+    /// Whether what the session holds waits for this end: for the application to read it, or, for at most `most`, for
+    /// memory.
+    pub(in crate::session) fn waits_for_us(&self, now: Time, most: Duration) -> bool {
+        let starves = self.lanes.starved().is_some_and(|since| now.since(since) < most);
+        let channels = (0..).take(self.lanes.config.channels.len());
+        starves
+            || self.datagrams.has_received()
+            || channels.into_iter().any(|channel| self.next_len(channel).is_some())
+    }
+
+    /// Ends the session, because what it holds waits for the peer while others need the memory, and frees it.
+    #[cold]
+    pub(in crate::session) fn evict(&mut self, now: Time) {
+        self.fail(now, CloseReason::NoMemory);
+        (self.budget.holds_reserve, self.budget.has_grown) = (false, true);
+        (self.packed, self.lanes.lanes) = (None, Vec::new());
+        self.parts = FrameParts::default();
     }
 
     /// As much of a message as its channel has room for in `send_memory`: all of it, or part of a stream.

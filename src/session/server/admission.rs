@@ -120,7 +120,7 @@ impl Server {
     /// it does not before the client has shown that it may join.
     fn find_room(&mut self, now: Time, from: SocketAddr) -> Result<Option<u32>, Refusal> {
         let &ServerConfig { sessions_per_address, half_open, half_open_per_address, .. } = &self.config;
-        if self.is_unheard() || !self.seats.memory.has_room() {
+        if self.is_unheard() {
             return Err(Refusal::Full);
         }
         let of_host = self.seats.hosts.of(host(from));

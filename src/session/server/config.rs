@@ -40,9 +40,11 @@ settings! {
         /// Most sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is full.
         pub max_sessions: u16 = 1024, 1..=SESSIONS_MAX;
         /// Most bytes that all sessions may hold together, 1 MiB to 2^40: their state, and what waits to be sent,
-        /// acknowledged and read. A quarter is divided evenly among `max_sessions`, and each session can always use its
-        /// part. When the rest is used up, no session gets more than its part, in either direction, no client can join,
-        /// and long messages arrive for one session at a time. At least four times the longest `max_message`.
+        /// acknowledged and read. A quarter is divided evenly among `max_sessions`: each session has its share, which no
+        /// other can take, and the rest is lent to whoever needs more. When an eighth of `memory` is left to lend, the
+        /// session ends whose loan has not moved for longest, a second at least; when nothing is left, long messages
+        /// arrive for one session at a time. At least four times the longest `max_message`, and 128 KiB for each of
+        /// `max_sessions`.
         pub memory: u64 = 256 << 20, 1 << 20..=1 << 40;
         /// Most sessions at a time from one address, whatever the port: 1 to 16,384. An IPv6 network of 64 bits counts
         /// as one address.
@@ -124,6 +126,11 @@ impl ServerConfig {
         unless(lacks_key, "server_key", "is missing: one of `suites` takes the server's private key")?;
         unless(has_key && !any(Suite::needs_server_key), "server_key", "is not used by any of `suites`")?;
         unless(
+            self.share() < SHARE_MIN,
+            "memory",
+            "has to be at least 128 KiB for each of `max_sessions`: raise it, or lower `max_sessions`",
+        )?;
+        unless(
             self.memory < MESSAGES_MIN * u64::from(self.session.longest_message()),
             "memory",
             "has to be at least four times the longest `max_message`: raise it, or lower `max_message` of that channel",
@@ -131,8 +138,19 @@ impl ServerConfig {
     }
 }
 
+impl ServerConfig {
+    /// Bytes of `memory` that each session has for itself.
+    pub(super) fn share(&self) -> u64 {
+        self.memory / SHARED / u64::from(self.max_sessions.max(1))
+    }
+}
+
 printed_without_secrets! { ServerConfig { session, suites, max_sessions } }
 
+/// One part of so many of the memory is divided into the shares of sessions.
+const SHARED: u64 = 4;
+/// Least share of a session, bytes. A game at 60 Hz with several channels takes about 20 KiB.
+const SHARE_MIN: u64 = 32 << 10;
 /// In so many times the longest message there is room for one that arrives and one that is sent, beside the parts of
 /// all sessions and the reserve for one of them.
 const MESSAGES_MIN: u64 = 4;

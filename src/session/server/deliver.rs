@@ -1,5 +1,6 @@
 //! What happens to sessions: their incoming and outgoing datagrams, their timers, their end.
 
+use super::memory::STARVED;
 use super::seat::{Peer, Seat, Seats};
 use super::stats::Refusal;
 use super::{Server, SessionId};
@@ -98,6 +99,17 @@ impl Server {
             {
                 peer.connection.release_reserve(now);
                 agenda.list(other, &mut peer.place.entry);
+            }
+            if let Some(debtor) = memory.debtor(now)
+                && let Some(Seat::Session(peer)) = table.get_mut(debtor)
+            {
+                if peer.connection.waits_for_us(now, STARVED) {
+                    memory.renew(now, debtor, peer);
+                } else {
+                    memory.evict(debtor, peer);
+                    peer.connection.evict(now);
+                    agenda.list(debtor, &mut peer.place.entry);
+                }
             }
         }
         None

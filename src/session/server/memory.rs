@@ -1,13 +1,15 @@
-//! The memory of all sessions together, counted whenever one may have changed, and which session goes on when it is
-//! used up.
+//! The memory of all sessions together, counted whenever one may have changed, and which session goes when it is used
+//! up.
 
 use super::ServerConfig;
 use super::seat::Peer;
 use crate::time::Time;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Bytes that sessions hold, and their limit. A quarter is divided evenly among the most sessions there may be: each
-/// session has its part, which no other can take, and of the rest what the others have left.
+/// Bytes that sessions hold, and their limit. A quarter is divided evenly among the most sessions there may be: that
+/// is the share of each, which no other can take, even before it has joined. The rest is lent to whoever needs more.
+/// When little of that is left, the session goes whose loan has not moved for longest.
 ///
 /// Long messages that arrive for many sessions at once could use up all of it, each waiting for its own rest. So room
 /// for the longest is a reserve that one session at a time may use.
@@ -19,47 +21,69 @@ pub(super) struct Memory {
     /// The session that may use the reserve, and since when.
     holder: Option<(u32, Time)>,
     pub(super) used: u64,
-    own: u64,
-    /// Bytes taken: what is used, and the unused rest of each part.
-    taken: u64,
+    /// Bytes that only one session may take, and those of all.
+    share: u64,
+    shares: u64,
+    /// Bytes that sessions hold beyond their shares.
+    lent: u64,
+    /// The part of them that will be free once those that have to go are gone.
+    leaving: u64,
+    /// Sessions with a loan, and when it has moved.
+    loans: BTreeSet<(Time, u32)>,
+}
+
+/// What a session holds beyond its share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loan {
+    /// When it has moved, and how much the session had moved by then.
+    moved_at: Time,
+    moved: u32,
+    /// Bytes of it that will be free when the session is gone, which has to go; 0: it has not.
+    leaving: u64,
 }
 
 impl Memory {
     pub(super) fn new(config: &ServerConfig) -> Self {
-        let &ServerConfig { memory: limit, max_sessions, .. } = config;
-        let reserve = config.session.longest_message().into();
+        let share = config.share();
         Self {
-            limit,
-            reserve,
+            limit: config.memory,
+            reserve: config.session.longest_message().into(),
             holder: None,
             used: 0,
-            own: limit / 4 / u64::from(max_sessions.max(1)),
-            taken: 0,
+            share,
+            shares: share * u64::from(config.max_sessions),
+            lent: 0,
+            leaving: 0,
+            loans: BTreeSet::new(),
         }
     }
 
+    /// Bytes that can be lent.
     const fn left(&self) -> u64 {
-        self.limit.saturating_sub(self.taken + self.reserve)
+        self.limit.saturating_sub(self.shares + self.reserve + self.lent)
     }
 
-    pub(super) const fn has_room(&self) -> bool {
-        self.left() > self.own
+    const fn is_short(&self) -> bool {
+        self.left() <= self.limit / 8
     }
 
     pub(super) fn admit(&mut self, peer: &mut Peer) {
-        self.replace(None, Some(0));
         self.count(peer);
     }
 
     pub(super) fn dismiss(&mut self, id: u32, peer: &Peer) {
-        self.replace(Some(peer.counted), None);
+        self.replace(peer.counted, 0);
+        if let Some(loan) = &peer.loan {
+            self.close(id, **loan);
+        }
         self.holder.take_if(|(holder, _)| *holder == id);
     }
 
     /// Returns how much a session may take before it is [counted](Self::spend).
     pub(super) fn grant(&self, peer: &mut Peer) -> u64 {
         let reserve = if peer.connection.holds_reserve() { 0 } else { self.reserve };
-        let left = self.limit.saturating_sub(self.taken + reserve) + self.own.saturating_sub(peer.counted);
+        let left = self.limit.saturating_sub(self.shares + self.lent + reserve)
+            + self.share.saturating_sub(peer.counted);
         peer.connection.set_memory_left(left);
         left
     }
@@ -71,21 +95,23 @@ impl Memory {
         }
         let before = peer.counted;
         peer.counted += taken;
-        peer.taken += taken;
+        let all = u64::from(peer.taken).saturating_add(taken);
+        peer.taken = u16::try_from(all.min(RECOUNT.into())).unwrap_or(RECOUNT);
         peer.took = true;
-        self.replace(Some(before), Some(peer.counted));
+        self.replace(before, peer.counted);
     }
 
     /// Counts a session anew. Looks at its channels, not at their contents. If memory is short, empty buffers are
     /// freed, and a session may have to give up the reserve or its long messages: returns which.
     pub(super) fn recount(&mut self, now: Time, id: u32, peer: &mut Peer) -> Option<u32> {
-        let is_short = self.left() <= self.limit / 8;
+        let is_short = self.is_short();
         if is_short {
             peer.connection.trim();
         } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.clear_grown() {
             return None; // it remains, and counts as what it holds in the meantime
         }
         self.count(peer);
+        self.note_loan(now, id, peer);
         if !peer.connection.holds_reserve() {
             self.holder.take_if(|(holder, _)| *holder == id);
         }
@@ -118,26 +144,79 @@ impl Memory {
         (now.since(starved) >= STARVED).then_some(id)
     }
 
+    /// Notes whether a session has a loan, and whether that has moved.
+    fn note_loan(&mut self, now: Time, id: u32, peer: &mut Peer) {
+        let Peer { counted, loan, .. } = &*peer;
+        let has_moved = |loan: &Loan| {
+            let moved = peer.connection.moved().wrapping_sub(loan.moved);
+            loan.leaving == 0 && u64::from(moved) >= counted / MOVES
+        };
+        if *counted <= self.share {
+            if let Some(loan) = peer.loan.take() {
+                self.close(id, *loan);
+            }
+        } else if loan.as_deref().is_none_or(has_moved) {
+            self.renew(now, id, peer);
+        }
+    }
+
+    /// A session may keep its loan, as if it had moved.
+    pub(super) fn renew(&mut self, now: Time, id: u32, peer: &mut Peer) {
+        let loan = Loan { moved_at: now, moved: peer.connection.moved(), leaving: 0 };
+        match &mut peer.loan {
+            Some(old) => self.close(id, std::mem::replace(old, loan)),
+            none => *none = Some(Box::new(loan)),
+        }
+        self.loans.insert((now, id));
+    }
+
+    fn close(&mut self, id: u32, loan: Loan) {
+        self.loans.remove(&(loan.moved_at, id));
+        self.leaving -= loan.leaving;
+    }
+
+    /// If little is left, the session whose loan has not moved for longest. It has to go, or its loan is
+    /// [renewed](Self::renew).
+    pub(super) fn debtor(&self, now: Time) -> Option<u32> {
+        if self.left() + self.leaving > self.limit / 8 {
+            return None;
+        }
+        let (moved_at, id) = self.loans.first()?;
+        (now.since(*moved_at) >= STILL).then_some(*id)
+    }
+
+    /// Notes that a session with a loan has to go.
+    pub(super) fn evict(&mut self, id: u32, peer: &mut Peer) {
+        let Peer { counted, loan, .. } = peer;
+        if let Some(loan) = loan {
+            self.loans.remove(&(loan.moved_at, id));
+            loan.leaving = counted.saturating_sub(self.share);
+            self.leaving += loan.leaving;
+        }
+    }
+
     fn count(&mut self, peer: &mut Peer) {
         let held = (size_of::<Peer>() + peer.connection.memory()) as u64;
         peer.taken = 0;
         let before = std::mem::replace(&mut peer.counted, held);
-        self.replace(Some(before), Some(held));
+        self.replace(before, held);
     }
 
-    /// A session was added, removed, or holds more or less than before.
-    fn replace(&mut self, before: Option<u64>, after: Option<u64>) {
-        let own = self.own;
-        let [used_before, used] = [before, after].map(Option::unwrap_or_default);
-        let [taken_before, taken] = [before, after].map(|held| held.map_or(0, |held| held.max(own)));
-        self.used = self.used.saturating_sub(used_before).saturating_add(used);
-        self.taken = self.taken.saturating_sub(taken_before).saturating_add(taken);
+    /// A session holds more or less than before.
+    const fn replace(&mut self, before: u64, after: u64) {
+        self.used = self.used.saturating_sub(before).saturating_add(after);
+        let lent = self.lent.saturating_sub(before.saturating_sub(self.share));
+        self.lent = lent.saturating_add(after.saturating_sub(self.share));
     }
 }
 
 /// A session is counted anew after it has taken this many bytes, and when it is polled without having taken any.
-const RECOUNT: u64 = 1024;
+const RECOUNT: u16 = 1024;
+/// A loan has moved once data of this part of what the session holds was acknowledged or read.
+const MOVES: u64 = 8;
+/// How long a loan may stand still when little is left.
+const STILL: Duration = Duration::from_secs(1);
 /// How long a session may hold the reserve while others wait for it.
 const HELD: Duration = Duration::from_secs(5);
 /// How long received data may find no room. The peer, which sends it again and again, would soon give up.
-const STARVED: Duration = Duration::from_secs(8);
+pub(super) const STARVED: Duration = Duration::from_secs(8);

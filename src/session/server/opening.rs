@@ -163,6 +163,7 @@ impl Server {
             connection,
             half_open: Some(Box::new(Answer { is_told, ..answer })),
             counted: 0,
+            loan: None,
             taken: 0,
             took: false,
             is_eventful: false,

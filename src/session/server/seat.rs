@@ -3,7 +3,7 @@
 use super::admission::Pass;
 use super::claims::{Claims, Mark};
 use super::half_open::HalfOpen;
-use super::memory::Memory;
+use super::memory::{Loan, Memory};
 use super::opening::Guest;
 use super::stats::Refusal;
 use super::table::Table;
@@ -63,7 +63,9 @@ pub(super) struct Peer {
     pub(super) half_open: Option<Box<Answer>>,
     /// Bytes that it held when it was last counted, including what it has taken since.
     pub(super) counted: u64,
-    pub(super) taken: u64,
+    pub(super) loan: Option<Box<Loan>>,
+    /// Bytes that it has taken since, up to a limit.
+    pub(super) taken: u16,
     /// It has taken some since it was last polled.
     pub(super) took: bool,
     pub(super) is_eventful: bool,
