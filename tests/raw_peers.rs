@@ -223,8 +223,8 @@ fn only_registered_peers_are_served_and_only_once() {
 #[test]
 fn strangers_take_no_room_from_registered_peers() {
     let mut peers = peers(&config());
-    for host in 1..=6 {
-        peers.give(Time::ZERO, address(host, 1), &hello(7));
+    for network in 1..=6 {
+        peers.give(Time::ZERO, ([10, 0, network, 1], 1).into(), &hello(7));
         events(&mut peers);
     }
     assert_eq!(peers.len(), 4);

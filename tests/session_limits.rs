@@ -33,6 +33,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("attacks/handshake.rs"),
         include_str!("attacks/memory.rs"),
         include_str!("attacks/network.rs"),
+        include_str!("../src/channel/packed/send.rs"),
         include_str!("../src/session/connection/path.rs"),
         include_str!("session_events.rs"),
         include_str!("session_fec.rs"),
@@ -321,9 +322,11 @@ fn a_peer_whose_window_stays_closed_is_dropped_after_half_a_minute() {
     let mut una = 0;
     for _ in 0..80 {
         let (segments, _) = rogue.received(&mut world);
-        let newest = segments.iter().filter(|raw| raw.cmd == Command::Push).map(|raw| raw.sn + 1).max();
-        una = una.max(newest.unwrap_or(0));
-        rogue.segments(&mut world, &[Raw { una, ..Raw::wins(0) }]);
+        let pushed: Vec<_> = segments.iter().filter(|raw| raw.cmd == Command::Push).collect();
+        una = pushed.iter().map(|raw| raw.sn + 1).fold(una, u32::max);
+        let named = pushed.iter().map(|raw| Raw { una, wnd: 0, ..Raw::ack(raw.sn, raw.ts) });
+        let answer: Vec<_> = named.chain([Raw { una, ..Raw::wins(0) }]).collect();
+        answer.chunks(40).for_each(|segments| rogue.segments(&mut world, segments));
         world.run(500);
     }
     assert_eq!(world.closed(), Some(CloseReason::SlowPeer));

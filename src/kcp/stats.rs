@@ -39,6 +39,8 @@ stats! {
         pub rcv_queue: u32 => "whitewater_kcp_rcv_queue_segments",
         /// Segments received that wait for earlier ones.
         pub rcv_buf: u32 => "whitewater_kcp_rcv_buf_segments",
+        /// ACKs that name no transmission and come sooner than a round trip takes; they acknowledge nothing.
+        pub early_acks: u32 => "whitewater_kcp_early_acks_total",
     }
     counted by #[derive(Copy)] Counters {
         /// Segments sent, of every command, resends included.
@@ -84,8 +86,6 @@ reasons! {
         fragment_chain,
         /// ACKs whose echoed time is too old for a round trip; they still acknowledge.
         ts_age,
-        /// ACKs that name no transmission and come sooner than a round trip takes; they acknowledge nothing.
-        early_ack,
         /// Repairs that are malformed or useless.
         repair,
         /// PUSH segments received but not acknowledged, because too many acknowledgements wait already.
@@ -114,6 +114,7 @@ impl<O: Output> Kcp<O> {
             snd_queue: self.sender.waiting(),
             rcv_queue: self.receiver.queued(),
             rcv_buf: self.receiver.parked,
+            early_acks: self.work.as_deref().map_or(0, |work| work.by_time.early_acks()),
             ..Stats::default()
         };
         self.counters.show(&mut stats);

@@ -88,7 +88,7 @@ fn hostile(lie: Lie) -> (f64, u32) {
         world.run(1);
     }
     assert_eq!(world.closed(), None, "whoever lies harms only themselves");
-    let early = world.session().kcp_stats(on(0)).unwrap().rejected.early_ack;
+    let early = world.session().kcp_stats(on(0)).unwrap().early_acks;
     (sent as f64 / world.now.since(common::sessions::START).as_secs_f64(), early)
 }
 

@@ -222,7 +222,12 @@ struct Game {
 
 impl Game {
     fn new(memory: u64) -> Self {
-        let config = ServerConfig { memory, max_sessions: 768, ..ServerConfig::insecure(game()) };
+        let config = ServerConfig {
+            memory,
+            max_sessions: 768,
+            accept_burst: 1000, // all of the attackers are in at once
+            ..ServerConfig::insecure(game())
+        };
         let mut game =
             Self { world: open_server(config), tick: 0, sent: 0, took: Vec::new(), long: 0, most: 0 };
         (0..PLAYERS).for_each(|_| _ = game.add());

@@ -4,6 +4,7 @@
 //! cannot guess the token of a transmission that it has not received, so tokens prove how long a round trip takes.
 //! Source of the attack: Savage et al., "TCP Congestion Control with a Misbehaving Receiver", 1999; RFC 9000 section 21.4.
 
+use super::ByTime;
 use crate::kcp::Kcp;
 use crate::kcp::stats::count;
 use crate::kcp::transmit::Flight;
@@ -18,17 +19,21 @@ pub(in crate::kcp) struct Proven {
     rtt: u32,
     /// How many shorter ones were measured since, and the longest of them, µs.
     shorter: (u8, u32),
+    /// Acknowledgements that came too early.
+    early: u32,
 }
 
 impl Default for Proven {
     fn default() -> Self {
-        Self { rtt: u32::MAX, shorter: (0, 0) }
+        Self { rtt: u32::MAX, shorter: (0, 0), early: 0 }
     }
 }
 
 impl Proven {
-    /// Believes all acknowledgements.
-    pub(super) const ANY: Self = Self { rtt: 0, shorter: (0, 0) };
+    /// Believes all acknowledgements from now on.
+    pub(super) const fn believe_all(&mut self) {
+        (self.rtt, self.shorter) = (0, (0, 0));
+    }
 
     /// A token came back after `age` µs. One alone may have been guessed.
     fn sample(&mut self, age: u32) {
@@ -67,7 +72,7 @@ impl<O: Output> Kcp<O> {
         }
         let is_early = proven.is_early(now, &segment.flight);
         if is_early {
-            count(&mut self.counters.rejected.early_ack); // or an honest one of an older transmission: it will count again
+            count(&mut proven.early); // or an honest one of an older transmission: it will count again
         }
         !is_early
     }
@@ -78,6 +83,13 @@ impl<O: Output> Kcp<O> {
         let work = self.work.as_deref().filter(|_| self.receiver.rides && self.config.is_by_time());
         let last = work.and_then(|work| Some((work, self.sender.ring.get(una.sub(1))?)));
         last.is_none_or(|(work, last)| !work.by_time.proven.is_early(now, &last.flight))
+    }
+}
+
+impl ByTime {
+    /// Acknowledgements that came too early to be believed.
+    pub(in crate::kcp) const fn early_acks(&self) -> u32 {
+        self.proven.early
     }
 }
 

@@ -52,7 +52,7 @@ impl ByTime {
     fn start_again<O>(&mut self, transmit: &mut Transmit<'_, '_, O>, now: Time) {
         self.rack = Rack::default();
         self.spread = Spread::default();
-        self.proven = Proven::ANY;
+        self.proven.believe_all();
         self.rack.progress(now);
         self.flights.clear();
         let token = self.rack.token(now);
