@@ -207,7 +207,7 @@ pub struct Frames<'a> {
     /// The first frame and what follows it: most bodies have only one.
     first: Option<(Frame<'a>, Reader<'a>)>,
     /// A bit for the type of each frame in the body.
-    types: u16,
+    types: u32,
 }
 
 impl<'a> Frames<'a> {
@@ -318,6 +318,6 @@ pub const CLOSE_TEXT_MAX: usize = 128;
 /// This bit marks a frame of any length as the last one. It then has no length field.
 pub(super) const TO_END: u8 = 0x80;
 /// The types with news about received packets.
-const TELLS: u16 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
+const TELLS: u32 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
 /// The types of signs of life, questions for one, and what accompanies them.
-const SIGNS: u16 = 1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE;
+const SIGNS: u32 = 1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE;
