@@ -246,6 +246,9 @@ impl<O: Output> Kcp<O> {
         let (wire, mut rtt, una) = (now.wire(), self.rtt, self.sender.una());
         let (acks, rest) = acks_alike(datagram);
         for ack in acks.iter().map(RawHeader::of) {
+            if una.distance(ack.sn()) >= LONG_AGO {
+                continue; // to no segment of ours: a listener asked before there was a control block
+            }
             let age = wire.since(ack.ts());
             if acked.is_rebuilt {
                 // A rebuilt echo is late by the time that the rebuilding took.
@@ -393,3 +396,6 @@ impl Acked {
         }
     }
 }
+
+/// Numbers this far before what is in flight were never sent: no listener's question is nearer to the first segment.
+pub(crate) const LONG_AGO: i32 = 1 << 30;

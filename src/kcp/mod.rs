@@ -58,6 +58,7 @@ use bytes::Bytes;
 use classic::Classic;
 use congestion::Controller;
 use flush::Timer;
+pub(crate) use input::LONG_AGO;
 use modern::{ByTime, Rebuild, Ride};
 use observe::Observer;
 use probe::Probe;

@@ -326,6 +326,34 @@ fn a_proof_holds_for_one_address_one_conversation_and_a_short_time() {
     assert_eq!(program.peers.len(), 2);
 }
 
+/// The network may duplicate or delay an answer until the conversation goes on.
+#[test]
+fn a_late_answer_measures_no_round_trip() {
+    for kcp in modes() {
+        let mut program = Program::new(&config(kcp));
+        let from = victim(&mut SimRng::new(1, 1));
+        let head = question(&mut program, from, &spoofed(1)).unwrap();
+        program.give(from, &answer(&head));
+        let id = program.peers.ids().next().unwrap();
+        let mut sent = Vec::new();
+        for _ in 0..100 {
+            program.now = program.now + ms(10);
+            program.drain(|_, bytes| sent.push(Segment::decode(bytes).unwrap().0.header));
+        }
+        let echo = sent.iter().find(|head| head.cmd == Command::Push).unwrap();
+        program.give(from, &[answer(echo), answer(&head)].concat());
+        let stats = |program: &mut Program| program.peers.peer(id).unwrap().kcp().stats();
+        let before = stats(&mut program);
+        assert_eq!((before.in_flight, before.rejected.total()), (0, 0));
+        for ts in [0, 1, 1 << 30, 1 << 31, 3 << 30].map(|age| Millis(program.now.wire().0.wrapping_sub(age)))
+        {
+            program.give(from, &answer(&Header { ts, ..head }));
+        }
+        let after = stats(&mut program);
+        assert_eq!((after.srtt, after.rejected.total()), (before.srtt, 0));
+    }
+}
+
 #[test]
 fn questions_that_wait_are_bounded() {
     let mut program = Program::new(&config(Config::default()));

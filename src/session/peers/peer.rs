@@ -1,11 +1,10 @@
 //! One bare KCP peer, and what is due for it.
 
 use super::memory::Allowance;
-use super::proof::after_answers;
 use super::{Peers, PeersConfig};
 use crate::events::Logged;
 use crate::kcp::{Envelope, Event, Kcp, RecvError, SendError, Stats};
-use crate::seq::{Conv, Sn};
+use crate::seq::Conv;
 use crate::session::seats::Entry;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, Output};
@@ -258,12 +257,7 @@ impl Peer {
 
     /// Takes a datagram from the peer. Returns whether it changed anything.
     pub(super) fn input(&mut self, now: Time, datagram: &[u8]) -> bool {
-        let is_new = self.host.is_some() && self.kcp.snd_una() == Sn(0);
-        let rest = if is_new { after_answers(self.conv(), datagram) } else { datagram };
-        if rest.is_empty() && !datagram.is_empty() {
-            return true;
-        }
-        let result = self.kcp.input(now, rest);
+        let result = self.kcp.input(now, datagram);
         if let Err(error) = &result {
             log::trace!("rejected a datagram from {}: {error}", self.address);
         }

@@ -12,12 +12,12 @@
 //! it finds that the segment is old.
 
 use crate::hash::Keyed;
-use crate::kcp::Envelope;
+use crate::kcp::{Envelope, LONG_AGO};
 use crate::seq::{Conv, Sn};
 use crate::session::hash_key;
 use crate::session::seats::Name;
 use crate::time::{Millis, Time};
-use crate::wire::{self, Command, DatagramQueue, Header, Output, Segment};
+use crate::wire::{self, Command, DatagramQueue, Header, Output};
 use rand_core::CryptoRng;
 use siphasher::sip::SipHasher24;
 use std::collections::VecDeque;
@@ -123,28 +123,16 @@ impl Proofs {
         Some((self.questions.pop()?, to))
     }
 
-    /// Number and time of the question, 62 bits that nobody can guess.
+    /// Number and time of the question, 61 bits that nobody can guess. The number lies so far before the first one that a
+    /// late answer is never taken for the acknowledgement of a segment.
     fn token(&self, period: u64, name: &Name) -> (Sn, Millis) {
         let [first, second] = self.key;
         let mut hasher = SipHasher24::new_with_keys(first, second);
         (period, name).hash(&mut hasher);
-        let bytes = hasher.finish().to_le_bytes();
-        let [a, b, c, d, e, f, g, h] = bytes;
-        (Sn(u32::from_le_bytes([a, b, c, d]) | LONG_AGO), Millis(u32::from_le_bytes([e, f, g, h])))
+        let [a, b, c, d, e, f, g, h] = hasher.finish().to_le_bytes();
+        let before = LONG_AGO.cast_unsigned() | u32::from_le_bytes([a, b, c, d]) >> 3;
+        (Sn(0).sub(before), Millis(u32::from_le_bytes([e, f, g, h])))
     }
-}
-
-/// What follows answers to questions in a datagram of a peer that has sent few segments yet. Its control block would take
-/// their times for round trips.
-pub(super) fn after_answers(conv: Conv, datagram: &[u8]) -> &[u8] {
-    let mut rest = datagram;
-    while let Ok((Segment { header, data: [] }, after)) = Segment::decode(rest)
-        && (header.conv, header.cmd, header.una) == (conv, Command::Ack, Sn(0))
-        && header.sn.0 >= LONG_AGO
-    {
-        rest = after;
-    }
-    rest
 }
 
 const fn period(now: Time) -> u64 {
@@ -157,8 +145,6 @@ const PERIOD: u64 = 8_000_000;
 const KEPT_MAX: usize = 128;
 /// How long one is kept at most: a client that starts over may use the same port and conversation.
 const KEEP: Duration = Duration::from_secs(2);
-/// The top bits of the number of a question. It lies at least 2^30 before every number of a new conversation.
-const LONG_AGO: u32 = 0b11 << 30;
 /// Most questions that wait. A driver reads no more datagrams than that before it sends.
 const QUESTIONS_MAX: usize = 512;
 /// The number of no peer, for the envelope of a question.
