@@ -38,14 +38,14 @@ lint-beside:
     cargo clippy --tests --manifest-path tests/threads/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/tasks/Cargo.toml -- -D warnings
 
-# Checks licences, sources and bans of dependencies; bans include versions with a known vulnerability.
+# Checks licences, sources and bans of dependencies.
 deny:
     cargo deny check bans licenses sources
     cargo deny --workspace check bans sources
     cargo deny --manifest-path fuzz/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path benches/peers/Cargo.toml --config deny.toml check bans sources
 
-# Looks for known vulnerabilities of dependencies.
+# Looks for known vulnerabilities of dependencies, in a copy of RustSec's database if it cannot be fetched.
 advisories:
     tools/advisories.sh
 
