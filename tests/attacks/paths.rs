@@ -27,6 +27,17 @@ enum Relay {
     Short,
 }
 
+/// Where the observer sends copies from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Copies {
+    OnePort,
+    /// Each copy comes from another port.
+    ManyPorts,
+    /// From one port, until the session is there. Then from another first and from there second, as if the client were there and
+    /// had a follower.
+    Adaptive,
+}
+
 /// Sees each packet of the client, and sends a copy of it that arrives first.
 #[derive(Clone, Copy, Debug)]
 struct Observer {
@@ -35,8 +46,7 @@ struct Observer {
     one_of: u64,
     /// Gives the client a faster copy of what the server sends, too.
     both_ways: bool,
-    /// Each copy comes from another port.
-    is_many: bool,
+    copies: Copies,
     /// Also sees the packets of a client that has moved.
     follows: bool,
 }
@@ -46,6 +56,8 @@ struct Game {
     world: World,
     observer: Observer,
     home: SocketAddr,
+    /// The observer's port, while the session is there.
+    held: Option<u16>,
     under_way: Vec<(Time, Option<SocketAddr>, Vec<u8>)>,
     rng: SimRng,
     ticks: u64,
@@ -69,6 +81,7 @@ impl Game {
             world,
             observer,
             home,
+            held: None,
             under_way: Vec::new(),
             rng,
             ticks: 0,
@@ -78,20 +91,30 @@ impl Game {
         }
     }
 
-    /// Where the observer's next copy comes from.
-    fn theirs(&self) -> SocketAddr {
-        let port = if self.observer.is_many { 1 + self.ticks % 60_000 } else { 666 };
-        client_address(99, u16::try_from(port).unwrap())
+    /// Where the observer's next copies come from.
+    fn theirs(&self) -> impl Iterator<Item = SocketAddr> + use<> {
+        let ports = match self.observer.copies {
+            Copies::OnePort => [Some(666), None],
+            Copies::ManyPorts => [Some(1 + self.ticks % 60_000), None],
+            Copies::Adaptive if self.held.is_some() => {
+                let held = self.held.map(u64::from);
+                [held.map(|port| 700 + (port + 1) % 100), held]
+            }
+            Copies::Adaptive => [Some(700), None],
+        };
+        ports.into_iter().flatten().map(|port| client_address(99, u16::try_from(port).unwrap()))
     }
 
     fn observe(&mut self) {
-        let (now, theirs) = (self.world.now, self.theirs());
-        let has_moved = self.world.session().peer_addr().ip() == theirs.ip();
-        for (.., from, to, bytes) in self.world.tap.drain(..) {
+        let (now, theirs) = (self.world.now, client_address(99, 0).ip());
+        let has_moved = self.world.session().peer_addr().ip() == theirs;
+        self.held = has_moved.then(|| self.world.session().peer_addr().port());
+        for (.., from, to, bytes) in std::mem::take(&mut self.world.tap) {
             let is_seen = from != server_address() && (self.observer.follows || from == self.home);
             if is_seen && self.rng.next_u64().is_multiple_of(self.observer.one_of) {
-                self.under_way.push((now + SHORT, Some(theirs), bytes));
-            } else if from == server_address() && to.ip() != theirs.ip() && self.observer.both_ways {
+                let copies = self.theirs().map(|from| (now + SHORT, Some(from), bytes.clone()));
+                self.under_way.extend(copies);
+            } else if from == server_address() && to.ip() != theirs && self.observer.both_ways {
                 self.under_way.push((now + SHORT, None, bytes));
             }
         }
@@ -101,7 +124,7 @@ impl Game {
                 Relay::UntilMoved => !has_moved,
                 Relay::Short => bytes.len() <= 60,
             };
-            if to.ip() == theirs.ip() && passes {
+            if to.ip() == theirs && passes {
                 self.under_way.push((now + SHORT, None, bytes));
             }
         }
@@ -121,8 +144,10 @@ impl Game {
         for _ in 0..ms {
             if self.world.now.as_millis().is_multiple_of(TICK) {
                 self.ticks += 1;
-                self.world.client().send_datagram(&[1; 60]).unwrap();
-                self.world.session().send_datagram(&[2; 150]).unwrap();
+                let _ = (
+                    self.world.client().send_datagram(&[1; 60]),
+                    self.world.session().send_datagram(&[2; 150]),
+                );
                 self.world.drain();
             }
             self.world.run(1);
@@ -157,9 +182,16 @@ impl Game {
 fn observers() -> impl Iterator<Item = (u64, Observer)> {
     let relays = [Relay::Nothing, Relay::UntilMoved, Relay::Short].into_iter();
     let ways = relays.flat_map(|relay| [false, true].map(|both_ways| (relay, both_ways)));
-    let copies = [(1, false), (3, false), (10, false), (1, true), (3, true)];
+    let copies = [(1, Copies::OnePort), (3, Copies::OnePort), (10, Copies::OnePort)].into_iter();
+    let copies = copies.chain([
+        (1, Copies::ManyPorts),
+        (3, Copies::ManyPorts),
+        (1, Copies::Adaptive),
+        (3, Copies::Adaptive),
+    ]);
     let all = ways.flat_map(move |(relay, both_ways)| {
-        copies.map(|(one_of, is_many)| Observer { relay, one_of, both_ways, is_many, follows: true })
+        let copies = copies.clone();
+        copies.map(move |(one_of, copies)| Observer { relay, one_of, both_ways, copies, follows: true })
     });
     (1..).zip(all)
 }
@@ -198,6 +230,23 @@ fn a_client_that_moves_while_it_is_observed_is_served_again_within_three_seconds
             game.run(30_000);
             let gap = game.gap;
             assert!(game.is_up() && gap <= ms(3_000), "{observer:?}: {gap:?} without");
+        }
+    }
+}
+
+/// They wait until the client moves, and are faster at the new address too.
+#[test]
+fn a_client_that_moves_is_not_lost_to_an_observer_who_begins_then() {
+    for (seed, observer) in observers().filter(|(_, observer)| observer.relay != Relay::Short) {
+        for (rtt, loss, most) in [(RTT, 0.0, 1_500), (ms(300), 0.2, 5_000)] {
+            let mut game =
+                Game::new(seed, (rtt, loss), Observer { one_of: u64::MAX, both_ways: false, ..observer });
+            game.run(5_000);
+            game.world.rebind(0, client_address(50, 5));
+            (game.observer, game.gap) = (observer, Duration::ZERO);
+            game.run(30_000);
+            let gap = game.gap;
+            assert!(game.is_up() && gap <= ms(most), "{observer:?}, {rtt:?}: {gap:?} without");
         }
     }
 }

@@ -31,6 +31,8 @@ struct Questions {
 /// An observer whose copies arrive before the packets themselves looks like a peer that has moved, and may even pass
 /// challenges on to the peer. But then the packets themselves still come from the peer's address, as duplicates. So if
 /// two addresses send the same packet, the one where the peer was before is asked too, and its answer counts more.
+/// That address is remembered as long as copies come from it: whoever has the path and more addresses could otherwise
+/// move on until it is forgotten.
 /// Source: RFC 9000 section 9.3.3.
 #[derive(Debug, Default)]
 pub(super) struct Moving {
@@ -41,9 +43,8 @@ pub(super) struct Moving {
     rival: Option<Candidate>,
     /// The first packet of the newest candidate.
     first: u64,
-    /// Where the peer was before it moved, and until when no later address takes that place.
-    previous: Option<(SocketAddr, Time)>,
-    /// The present address or the previous one, while it is asked whether the peer is still there.
+    previous: Option<Previous>,
+    /// The present address, while it is asked whether the peer is still there.
     home: Option<Question>,
     /// Until when every candidate is compared with the present address.
     contested: Time,
@@ -53,6 +54,20 @@ pub(super) struct Moving {
     copy: Option<(SocketAddr, Vec<u8>)>,
     /// Times of the last switches, oldest first.
     switches: [Option<Time>; SWITCHES],
+}
+
+/// Where the peer was before it moved.
+#[derive(Debug)]
+struct Previous {
+    address: SocketAddr,
+    /// Until when no later address takes its place.
+    until: Time,
+    /// The packet with which the peer began to move. Copies of earlier ones say nothing.
+    first: u64,
+    /// While it is asked whether the peer is still there. The present address cannot keep it from being asked.
+    question: Option<Question>,
+    /// When it may be asked anew.
+    looks_at: Time,
 }
 
 /// Whether the peer is at an address. The challenge is sent nowhere else, so whoever repeats it has received it there.
@@ -94,7 +109,7 @@ impl Path {
     pub(super) fn contest(&mut self, now: Time, other: SocketAddr) {
         if self.moves {
             let moving = self.moving.get_or_insert_default();
-            moving.previous = Some((other, now + CONTESTED));
+            moving.previous = Some(Previous::new(now, other, 0));
         }
     }
 
@@ -108,7 +123,7 @@ impl Path {
         if came.from != self.address {
             self.on_candidate(now, came, rtt);
         } else if came.is_newest
-            && let Some(moving) = &mut self.moving
+            && let Some(moving) = self.moving.as_mut().filter(|moving| moving.home.is_none())
         {
             (moving.candidate, moving.rival) = (None, None); // the peer is still where it was
         }
@@ -117,8 +132,8 @@ impl Path {
     fn on_candidate(&mut self, now: Time, came: &Came, rtt: &Rtt) {
         self.update(now);
         let moving = self.moving.get_or_insert_default();
-        if came.is_newest && moving.previous.is_some_and(|(at, until)| at == came.from && now < until) {
-            return self.ask_home(now, came.from);
+        if came.is_newest && moving.previous.as_ref().is_some_and(|previous| previous.is_at(now, came.from)) {
+            return self.ask_previous(now);
         }
         if moving.pays(came) || !came.is_newest || !moving.may_switch(now) {
             return;
@@ -127,11 +142,11 @@ impl Path {
         if moving.candidate.is_none() {
             let question = self.questions.next(now, came.from, 3 * patience(rtt));
             (moving.candidate, moving.first) = (Some(Candidate::new(question, came)), came.pn);
-            if is_contested {
-                self.ask_home(now, self.address);
-            }
         } else if is_contested {
             self.try_rival(now, came, rtt);
+        }
+        if is_contested {
+            self.ask_home(now);
         }
     }
 
@@ -140,18 +155,18 @@ impl Path {
         moving
             .rival
             .get_or_insert_with(|| Candidate::new(questions.next(now, came.from, 3 * patience(rtt)), came));
-        self.ask_home(now, self.address);
     }
 
     /// Whether a copy of the packet `pn`, which has come before, matters if it is authentic.
     pub(super) fn heeds_copy(&self, now: Time, from: SocketAddr, pn: u64) -> bool {
         let Some(moving) = self.moving.as_deref().filter(|_| self.moves) else { return false };
+        if let Some(previous) = moving.previous.as_ref().filter(|previous| previous.address == from) {
+            return previous.question.is_none() && pn >= previous.first && previous.looks_at <= now;
+        }
         let of_two = if from == self.address {
             moving.candidate.is_some() && moving.home.is_none()
-        } else if moving.was_at(from) {
-            moving.home.is_none()
         } else {
-            moving.may_switch(now) && now < moving.contested
+            moving.may_switch(now) && (moving.candidate.is_some() || moving.is_doubtful(now))
         };
         of_two && pn >= moving.first && moving.looks_at <= now
     }
@@ -159,19 +174,42 @@ impl Path {
     /// Notes an authentic copy that [matters](Self::heeds_copy): two addresses have sent the same packet.
     pub(super) fn on_copy(&mut self, now: Time, came: &Came, rtt: &Rtt) {
         let Some(moving) = &mut self.moving else { return };
+        if let Some(previous) = moving.previous.as_mut().filter(|previous| previous.address == came.from) {
+            previous.until = now + CONTESTED; // the peer may still be there
+            return self.ask_previous(now);
+        }
         moving.looks_at = now + ASK_AGAIN;
-        if came.from == self.address || moving.was_at(came.from) {
-            return self.ask_home(now, came.from);
+        if came.from == self.address {
+            return self.ask_home(now);
         }
         if !moving.pays(came) {
             moving.rival.take_if(|rival| !rival.has_answered); // an observer has many addresses, and is the first
+            let is_doubtful = moving.is_doubtful(now);
             self.try_rival(now, came, rtt);
+            if is_doubtful {
+                self.contest_home(now);
+            }
         }
     }
 
-    fn ask_home(&mut self, now: Time, address: SocketAddr) {
+    fn ask_home(&mut self, now: Time) {
+        let Self { address, questions, moving: Some(moving), .. } = self else { return };
+        moving.home.get_or_insert_with(|| questions.next(now, *address, PATIENCE_MAX));
+    }
+
+    /// The peer may be followed, or was before it came here: nobody takes its place before it was asked.
+    fn contest_home(&mut self, now: Time) {
+        if let Some(moving) = &mut self.moving {
+            moving.contested = now + CONTESTED;
+        }
+        self.ask_home(now);
+    }
+
+    fn ask_previous(&mut self, now: Time) {
         let Self { questions, moving: Some(moving), .. } = self else { return };
-        moving.home.get_or_insert_with(|| questions.next(now, address, PATIENCE_MAX));
+        let Some(previous) = &mut moving.previous else { return };
+        previous.looks_at = now + ASK_AGAIN;
+        previous.question.get_or_insert_with(|| questions.next(now, previous.address, PATIENCE_MAX));
     }
 
     /// The peer asks whether this end is really at its address.
@@ -185,12 +223,15 @@ impl Path {
     pub(super) fn on_response(&mut self, now: Time, response: [u8; 8]) -> Option<SocketAddr> {
         self.update(now);
         let moving = self.moving.as_deref_mut()?;
-        if let Some(home) = moving.home.take_if(|home| home.challenge == response) {
-            (moving.candidate, moving.rival) = (None, None);
-            (moving.contested, moving.looks_at) = (now + CONTESTED, now + ASK_AGAIN);
-            let old = std::mem::replace(&mut self.address, home.address);
-            moving.previous.take_if(|_| old != home.address);
-            return (old != home.address).then_some(old);
+        let answers = |question: &Question| question.challenge == response;
+        if moving.home.as_ref().is_some_and(answers) {
+            moving.stay(now);
+            return None;
+        }
+        let is_back = |previous: &mut Previous| previous.question.as_ref().is_some_and(answers);
+        if let Some(previous) = moving.previous.take_if(is_back) {
+            moving.stay(now);
+            return Some(std::mem::replace(&mut self.address, previous.address));
         }
         for candidate in moving.candidates() {
             candidate.has_answered |= candidate.question.challenge == response;
@@ -208,9 +249,8 @@ impl Path {
         (moving.candidate, moving.rival) = (None, None);
         moving.switches.rotate_left(1);
         moving.switches[SWITCHES - 1] = Some(now);
-        if moving.previous.is_none_or(|(_, until)| until <= now) {
-            moving.previous = Some((self.address, now + CONTESTED));
-        }
+        moving.previous.take_if(|previous| previous.until <= now || previous.address == to);
+        moving.previous.get_or_insert(Previous::new(now, self.address, moving.first));
         Some(std::mem::replace(&mut self.address, to))
     }
 
@@ -218,8 +258,8 @@ impl Path {
     pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
         self.update(now);
         let moving = self.moving.as_deref_mut()?;
-        if let Some(home) = moving.home.as_mut().filter(|home| home.ask_at <= now) {
-            return Some(home.ask(now)); // the peer was there
+        if let Some(question) = moving.proven().find(|question| question.ask_at <= now) {
+            return Some(question.ask(now)); // the peer was there
         }
         let candidate = moving.candidates().find(|candidate| candidate.asks_at(len) <= now)?;
         candidate.sent = candidate.sent.saturating_add(len);
@@ -252,15 +292,19 @@ impl Path {
     /// When [`poll`](Self::poll) has something next, if it is paid for, or when a question dies.
     pub(super) fn check(&self, len: usize) -> Time {
         let Some(moving) = &self.moving else { return Time::NEVER };
-        let home = moving.home.as_ref().map_or(Time::NEVER, |home| home.ask_at.min(home.dies_at));
+        let asked = moving.previous.iter().filter_map(|previous| previous.question.as_ref());
+        let proven = moving.home.iter().chain(asked).map(|question| question.ask_at.min(question.dies_at));
         let candidates = moving.candidate.iter().chain(&moving.rival);
         let due = candidates.map(|candidate| candidate.asks_at(len).min(candidate.dies_at()));
-        due.fold(home, Time::min)
+        due.chain(proven).fold(Time::NEVER, Time::min)
     }
 
     fn update(&mut self, now: Time) {
         if let Some(moving) = &mut self.moving {
             moving.home.take_if(|home| home.dies_at <= now);
+            if let Some(previous) = &mut moving.previous {
+                previous.question.take_if(|question| question.dies_at <= now);
+            }
             moving.candidate.take_if(|candidate| candidate.dies_at() <= now);
             moving.rival.take_if(|candidate| candidate.dies_at() <= now);
         }
@@ -278,14 +322,36 @@ impl Moving {
         candidate.map(|candidate| candidate.received = candidate.received.saturating_add(came.len)).is_some()
     }
 
-    fn was_at(&self, address: SocketAddr) -> bool {
-        self.previous.is_some_and(|(previous, _)| previous == address)
+    /// The questions for addresses where the peer is or was.
+    fn proven(&mut self) -> impl Iterator<Item = &mut Question> {
+        self.home.iter_mut().chain(self.previous.iter_mut().filter_map(|previous| previous.question.as_mut()))
+    }
+
+    /// The peer has answered where it was: others have to wait, and are compared with that address.
+    fn stay(&mut self, now: Time) {
+        (self.candidate, self.rival, self.home) = (None, None, None);
+        (self.contested, self.looks_at) = (now + CONTESTED, now + ASK_AGAIN);
+    }
+
+    /// Whether the address is contested, or so new that it may be an observer's.
+    fn is_doubtful(&self, now: Time) -> bool {
+        now < self.contested || self.switches[SWITCHES - 1].is_some_and(|last| now.since(last) < CONTESTED)
     }
 
     /// Whether an address may become a candidate now.
     fn may_switch(&self, now: Time) -> bool {
         let is_frequent = self.switches[0].is_some_and(|oldest| now.since(oldest) < SWITCH_SPAN);
         !is_frequent && (now >= self.contested || now >= self.looks_at)
+    }
+}
+
+impl Previous {
+    fn new(now: Time, address: SocketAddr, first: u64) -> Self {
+        Self { address, until: now + CONTESTED, first, question: None, looks_at: Time::ZERO }
+    }
+
+    fn is_at(&self, now: Time, address: SocketAddr) -> bool {
+        self.address == address && now < self.until
     }
 }
 
@@ -424,11 +490,15 @@ mod tests {
         packet(&mut path, 10, 2, true);
         let challenge = asked(&mut path, 10, 2).unwrap();
         assert_eq!(path.on_response(Time::from_millis(20), challenge), Some(address(1)));
-        assert!(!duplicate(&mut path, 30, 3, 15), "from a third address");
-        assert!(duplicate(&mut path, 30, 1, 15));
-        let challenge = asked(&mut path, 30, 1).unwrap();
+        // The present address and others cannot keep that one from being asked.
+        assert!(!duplicate(&mut path, 30, 3, 9) && duplicate(&mut path, 30, 3, 15));
+        let home = asked(&mut path, 31, 2).unwrap();
+        assert!(duplicate(&mut path, 32, 1, 15) && !duplicate(&mut path, 32, 1, 15));
+        let challenge = asked(&mut path, 32, 1).unwrap();
+        assert_eq!(path.on_response(Time::from_millis(40), home), None);
         assert_eq!(path.on_response(Time::from_millis(40), challenge), Some(address(2)));
         assert_eq!(path.address, address(1));
+        assert_eq!(path.on_response(Time::from_millis(50), challenge), None);
     }
 
     #[test]
