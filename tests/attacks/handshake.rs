@@ -168,6 +168,53 @@ fn whoever_copies_everything_from_the_start_does_not_keep_the_session() {
     }
 }
 
+/// They ask as well, before the client or after it, and copy its packets before or after it. Until the session is where they are, they
+/// pass on what is sent to them, faster than the path.
+#[cfg(feature = "crypto")]
+#[test]
+fn whoever_passes_on_the_answers_to_copies_does_not_keep_the_session() {
+    for (asks_after, copies_after) in [(30, 2), (30, 30), (5, 2), (5, 5)] {
+        for (name, config, client) in kinds().into_iter().skip(1) {
+            let mut world = entering(&config, client);
+            let (home, thief, end) = (world.address(0), thief(1), world.now + ms(20_000));
+            let (mut under_way, mut buf, mut ticks, mut came) = (VecDeque::new(), [0; 100], 0, 0);
+            while world.now < end {
+                world.run(1);
+                for (at, _, to, bytes) in std::mem::take(&mut world.tap) {
+                    let late = if bytes[0] == kind::CONNECT { asks_after } else { copies_after };
+                    if to == server_address() && bytes[0] != kind::HELLO {
+                        under_way.push_back((at + ms(late), bytes));
+                    }
+                }
+                while let Some((_, bytes)) = under_way.pop_front_if(|(at, _)| *at <= world.now) {
+                    let is_connect = bytes[0] == kind::CONNECT;
+                    let bytes = if is_connect { copy(&mut world, thief, &bytes) } else { bytes };
+                    world.inject(thief, &bytes);
+                }
+                let at = world.sessions.first().and_then(|id| world.server.peer_addr(*id));
+                for (to, bytes) in std::mem::take(&mut world.strangers) {
+                    if to == thief && at != Some(thief) {
+                        world.inject_client(0, &bytes);
+                    }
+                }
+                if world.is_up() && world.now.as_millis().is_multiple_of(16) {
+                    let (client, server) = ([1; 50], [2; 50]);
+                    let _ = (world.client().send_datagram(&client), world.session().send_datagram(&server));
+                    ticks += 1;
+                    world.drain();
+                    while world.session().recv_datagram_into(&mut buf).is_ok() {}
+                    while world.client().recv_datagram_into(&mut buf).is_ok() {
+                        came += 1;
+                    }
+                }
+            }
+            let at = world.session().peer_addr();
+            assert!(at == home && ticks > 1_100, "{asks_after}, {copies_after}, {name}: {at}, {ticks} ticks");
+            assert!(came * 100 >= ticks * 94, "{asks_after}, {copies_after}, {name}: {came} of {ticks}");
+        }
+    }
+}
+
 /// The answer to its CONNECT is lost, and then its NAT gives it another port.
 #[test]
 fn a_client_whose_port_changes_while_it_connects_is_up_within_half_a_second() {

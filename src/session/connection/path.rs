@@ -159,21 +159,21 @@ impl Path {
 
     /// Whether a copy of the packet `pn`, which has come before, matters if it is authentic.
     pub(super) fn heeds_copy(&self, now: Time, from: SocketAddr, pn: u64) -> bool {
-        let Some(moving) = self.moving.as_deref().filter(|_| self.moves) else { return false };
+        let Some(moving) = self.moving.as_deref() else { return self.moves && from != self.address };
         if let Some(previous) = moving.previous.as_ref().filter(|previous| previous.address == from) {
             return previous.question.is_none() && pn >= previous.first && previous.looks_at <= now;
         }
         let of_two = if from == self.address {
             moving.candidate.is_some() && moving.home.is_none()
         } else {
-            moving.may_switch(now) && (moving.candidate.is_some() || moving.is_doubtful(now))
+            moving.may_switch(now)
         };
         of_two && pn >= moving.first && moving.looks_at <= now
     }
 
     /// Notes an authentic copy that [matters](Self::heeds_copy): two addresses have sent the same packet.
     pub(super) fn on_copy(&mut self, now: Time, came: &Came, rtt: &Rtt) {
-        let Some(moving) = &mut self.moving else { return };
+        let moving = self.moving.get_or_insert_default();
         if let Some(previous) = moving.previous.as_mut().filter(|previous| previous.address == came.from) {
             previous.until = now + CONTESTED; // the peer may still be there
             return self.ask_previous(now);
@@ -184,9 +184,9 @@ impl Path {
         }
         if !moving.pays(came) {
             moving.rival.take_if(|rival| !rival.has_answered); // an observer has many addresses, and is the first
-            let is_doubtful = moving.is_doubtful(now);
+            let may_stay = moving.candidate.is_none() || now < moving.contested;
             self.try_rival(now, came, rtt);
-            if is_doubtful {
+            if may_stay {
                 self.contest_home(now);
             }
         }
@@ -197,7 +197,7 @@ impl Path {
         moving.home.get_or_insert_with(|| questions.next(now, *address, PATIENCE_MAX));
     }
 
-    /// The peer may be followed, or was before it came here: nobody takes its place before it was asked.
+    /// The address may be an observer's, or the peer's: nobody takes its place before it was asked.
     fn contest_home(&mut self, now: Time) {
         if let Some(moving) = &mut self.moving {
             moving.contested = now + CONTESTED;
@@ -243,14 +243,20 @@ impl Path {
     /// the peer has moved.
     pub(super) fn switch(&mut self, now: Time) -> Option<SocketAddr> {
         self.update(now);
-        let moving = self.moving.as_deref_mut().filter(|moving| moving.home.is_none())?;
+        let moving = self.moving.as_deref_mut()?;
+        let was_silent = moving.home.as_ref().map(|home| home.dies_at <= now);
+        if was_silent == Some(false) {
+            return None;
+        }
         // Copies of an observer who was faster before come before the packets themselves.
         let to = moving.candidates().rfind(|candidate| candidate.has_answered)?.question.address;
-        (moving.candidate, moving.rival) = (None, None);
+        (moving.candidate, moving.rival, moving.home) = (None, None, None);
         moving.switches.rotate_left(1);
         moving.switches[SWITCHES - 1] = Some(now);
         moving.previous.take_if(|previous| previous.until <= now || previous.address == to);
-        moving.previous.get_or_insert(Previous::new(now, self.address, moving.first));
+        if was_silent.is_none() {
+            moving.previous.get_or_insert(Previous::new(now, self.address, moving.first));
+        }
         Some(std::mem::replace(&mut self.address, to))
     }
 
@@ -258,7 +264,8 @@ impl Path {
     pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
         self.update(now);
         let moving = self.moving.as_deref_mut()?;
-        if let Some(question) = moving.proven().find(|question| question.ask_at <= now) {
+        let is_due = |question: &&mut Question| question.ask_at <= now && now < question.dies_at;
+        if let Some(question) = moving.proven().find(is_due) {
             return Some(question.ask(now)); // the peer was there
         }
         let candidate = moving.candidates().find(|candidate| candidate.asks_at(len) <= now)?;
@@ -301,12 +308,13 @@ impl Path {
 
     fn update(&mut self, now: Time) {
         if let Some(moving) = &mut self.moving {
-            moving.home.take_if(|home| home.dies_at <= now);
             if let Some(previous) = &mut moving.previous {
                 previous.question.take_if(|question| question.dies_at <= now);
             }
             moving.candidate.take_if(|candidate| candidate.dies_at() <= now);
             moving.rival.take_if(|candidate| candidate.dies_at() <= now);
+            let has_answer = moving.candidates().any(|candidate| candidate.has_answered);
+            moving.home.take_if(|home| home.dies_at <= now && !has_answer); // otherwise its silence decides
         }
     }
 }
@@ -331,11 +339,6 @@ impl Moving {
     fn stay(&mut self, now: Time) {
         (self.candidate, self.rival, self.home) = (None, None, None);
         (self.contested, self.looks_at) = (now + CONTESTED, now + ASK_AGAIN);
-    }
-
-    /// Whether the address is contested, or so new that it may be an observer's.
-    fn is_doubtful(&self, now: Time) -> bool {
-        now < self.contested || self.switches[SWITCHES - 1].is_some_and(|last| now.since(last) < CONTESTED)
     }
 
     /// Whether an address may become a candidate now.
