@@ -108,6 +108,39 @@ fn send_numbers(pair: &mut Pair<End, End>, channel: Channel<Test>, count: u32) -
     received
 }
 
+/// Ids of 16 bits do not tell how long an outage was, but messages that are much older than the newest come no more.
+#[test]
+fn a_sequenced_channel_goes_on_at_once_after_most_outages_and_never_delivers_what_is_a_little_older() {
+    const A_TICK: u32 = 64;
+    let mut worst = 0;
+    for outage in (0..1_040).step_by(10) {
+        let [mut alice, mut bob] = bare(packed(SEQUENCED));
+        let (mut dropped, mut late) = (0, None);
+        for tick in 0..outage + 600 {
+            let sent = A_TICK * tick..A_TICK * (tick + 1);
+            push_numbers(&mut alice, SEQUENCED, sent.clone());
+            let payload = alice.write(at(0), ms(0)).unwrap().to_vec();
+            alice.on_sent(at(0), Seq16(0));
+            if (10..10 + outage).contains(&tick) {
+                continue;
+            }
+            bob.read(&payload).unwrap();
+            match numbers(&mut bob, SEQUENCED) {
+                none if none.is_empty() => dropped += A_TICK,
+                came => assert!(came.into_iter().eq(sent)),
+            }
+            if tick == 5 {
+                late = Some(payload);
+            } else if tick == 9 {
+                bob.read(late.as_deref().unwrap()).unwrap();
+                assert_eq!(numbers(&mut bob, SEQUENCED), []);
+            }
+        }
+        worst = worst.max(dropped);
+    }
+    assert!(worst <= 4_096, "{worst} messages after an outage were taken for old ones");
+}
+
 #[test]
 fn every_message_arrives_once_and_in_order_whatever_is_lost() {
     for (loss, most) in [(0.0, 1.3), (0.1, 1.5), (0.3, 2.0), (0.6, 4.0)] {

@@ -151,7 +151,9 @@ impl Receiver {
             self.drop_content(content);
         } else if kind.is_reliable() {
             self.deliver_once(id, content, stats);
-        } else if kind == ChannelKind::Sequenced && self.newest.is_some_and(|newest| !newest.is_before(id)) {
+        } else if kind == ChannelKind::Sequenced
+            && self.newest.is_some_and(|newest| newest.0.wrapping_sub(id.0) < OLD_MAX)
+        {
             stats.old += 1;
             self.drop_content(content);
         } else {
@@ -215,5 +217,8 @@ impl Receiver {
     }
 }
 
+/// A sequenced message is old if fewer than this many newer ones were sent before the newest that has arrived, and that one itself. If it were
+/// half of all ids, as many messages would be dropped after an outage in which that many were sent.
+const OLD_MAX: u16 = 4096;
 /// Buffers that are kept for the next messages.
 const SPARE_MAX: usize = 64;
