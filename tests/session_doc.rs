@@ -9,7 +9,7 @@ use whitewater::inside::session::exchange::{Attempt, Initiator, Responder};
 use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Frames, Hello,
-    KcpPart, LossFrame, Msg1, Msg2, Packet, Reset,
+    KcpPart, LossFrame, Msg1, Msg2, Packet, RekeyFrame, Reset,
 };
 use whitewater::packet::Seq16;
 use whitewater::session::Suite;
@@ -21,6 +21,8 @@ const STAMP: u32 = 1000;
 const EPOCH: u32 = 7;
 const CLIENT_SID: u32 = 0x0a0b_0c0d;
 const SERVER_SID: u32 = 0x0e0f_1011;
+/// A minute after the handshake.
+const LATER: Time = Time::from_millis(60_000);
 
 /// Any bytes that a server might choose.
 const fn reset_token() -> [u8; 16] {
@@ -85,12 +87,12 @@ fn exchange(suite: Suite, token: &[u8], masked: bool) -> Exchanged {
     }
     let data =
         [data(&mut client, SERVER_SID, Frame::Ping(9)), data(&mut server, CLIENT_SID, Frame::Pong(9)), {
-            client.set_update_after(1);
+            client.draw(Time::ZERO, &count(0x20)); // nobody answers, so the next packet is sealed with an updated key
             data(&mut client, SERVER_SID, Frame::Dgram(b"hi"))
         }];
     for (index, datagram) in data.iter().enumerate() {
         let end = if index == 1 { &mut client } else { &mut server };
-        end.open(Time::ZERO, &mut datagram.clone()).unwrap();
+        end.open(LATER, &mut datagram.clone()).unwrap();
     }
     Exchanged { msg1, msg2, data }
 }
@@ -99,7 +101,7 @@ fn data(seal: &mut Seal, sid: u32, frame: Frame<'_>) -> Vec<u8> {
     let mut datagram = Vec::new();
     Seal::begin(&mut datagram);
     FrameWriter::new(&mut datagram, 1200).push(&frame).unwrap();
-    seal.seal(Time::ZERO, sid, &mut datagram, 0).unwrap();
+    seal.seal(LATER, sid, &mut datagram, 0).unwrap();
     datagram
 }
 
@@ -173,6 +175,7 @@ fn every_frame() {
         Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
         Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
         Frame::Loss(LossFrame { newest: Seq16(0x0708), rebuilt: 5, share: 13 }),
+        Frame::Rekey(RekeyFrame { phase: Seq16(1), half: count(0x40) }),
         Frame::Pad(3),
     ];
     let mut body = Vec::new();

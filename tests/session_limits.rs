@@ -31,10 +31,12 @@ fn every_test_that_the_document_names_exists() {
     let tests = [
         include_str!("session_limits.rs"),
         include_str!("attacks/handshake.rs"),
+        include_str!("attacks/keys.rs"),
         include_str!("attacks/memory.rs"),
         include_str!("attacks/network.rs"),
         include_str!("../src/channel/packed/send.rs"),
         include_str!("../src/session/connection/path.rs"),
+        include_str!("../src/session/seal/tests/noise.rs"),
         include_str!("session_events.rs"),
         include_str!("session_fec.rs"),
         include_str!("session_greedy.rs"),

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, DENY_LEN,
     Data, Deny, DenyReason, EcnFrame, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello,
-    KcpPart, LossFrame, MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX,
-    is_close_text,
+    KcpPart, LossFrame, MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, RekeyFrame, Reset,
+    TOKEN_MAX, USER_MAX, is_close_text,
 };
 use whitewater::packet::Seq16;
 
@@ -249,6 +249,8 @@ fn frame() -> impl Strategy<Value = Owned> {
         (any::<u16>(), any::<u32>(), any::<u8>()).prop_map(|(newest, rebuilt, share)| Frame::Loss(
             LossFrame { newest: Seq16(newest), rebuilt, share }
         )),
+        (any::<u16>(), any::<[u8; 32]>())
+            .prop_map(|(phase, half)| Frame::Rekey(RekeyFrame { phase: Seq16(phase), half })),
         any::<u64>().prop_map(Frame::Ping),
         any::<u64>().prop_map(Frame::Pong),
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
@@ -293,7 +295,7 @@ proptest! {
 
     #[test]
     fn frames_that_decode_encode_to_the_same_bytes(
-        body in prop::collection::vec(prop_oneof![0..16_u8, 0x80..0x8f_u8, any::<u8>()], 0..60),
+        body in prop::collection::vec(prop_oneof![0..17_u8, 0x80..0x8f_u8, any::<u8>()], 0..60),
     ) {
         if let Ok(frames) = Frames::parse(&body) {
             let mut again = Vec::new();
@@ -311,7 +313,7 @@ fn an_invalid_body_is_rejected_as_a_whole_with_its_reason() {
     let refused = |body: &[u8]| Frames::parse(body).map(|_| ()).unwrap_err();
     let good = [4, 0, 0, 0, 0, 0, 0, 0, 0];
     let behind = |bytes: &[u8]| refused(&[&good[..], bytes].concat());
-    for found in (0..=u8::MAX).filter(|found| !matches!(found, 0..=14 | 0x81 | 0x82 | 0x89..=0x8b | 0x8d)) {
+    for found in (0..=u8::MAX).filter(|found| !matches!(found, 0..=15 | 0x81 | 0x82 | 0x89..=0x8b | 0x8d)) {
         assert_eq!(behind(&[found, 0, 0, 0]), FrameError::Kind { found });
     }
     assert_eq!(behind(&[2, 3, 0, 1, 2]), FrameError::Truncated);

@@ -2,6 +2,7 @@
 
 use whitewater::inside::session::wire::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart, LossFrame,
+    RekeyFrame,
 };
 use whitewater::packet::Seq16;
 
@@ -46,6 +47,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
         Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
         Frame::Loss(LossFrame { newest: Seq16(7), rebuilt: 8, share: 9 }),
+        Frame::Rekey(RekeyFrame { phase: Seq16(10), half: [11; 32] }),
         Frame::Pad(3),
     ];
     let mut seeds = Vec::new();

@@ -78,7 +78,8 @@ settings! {
         /// Mask the numbers and key phases of packets, so that nobody on the way can count them or tell what was lost, if
         /// the peer does it as well. Has no effect without encryption. On by default.
         pub mask_headers: bool = true;
-        /// Packets in either direction after which a client updates the keys: 64 to 2^20.
+        /// Packets in either direction after which a client starts an exchange of new keys, at most once a second: 64 to
+        /// 2^20.
         pub key_update: u32 = 1 << 20, 64..=1 << 20;
     }
 }

@@ -46,7 +46,7 @@ stats! {
         pub ecn: bool,
         /// Packets sent that the peer reports as marked, because a queue on the path was filling.
         pub congestion_marks: u64 => "whitewater_session_congestion_marks_total",
-        /// How often our keys were updated.
+        /// How often our keys were replaced.
         pub key_updates: u64 => "whitewater_session_key_updates_total",
         /// The cost and effect of repairs of packets, if both ends use them.
         pub repairs: RepairStats => all,
@@ -77,6 +77,8 @@ stats! {
         pub messages_refused: u64 => "whitewater_session_rejected_total" [reason: "messages_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// REDIRECTs without a valid token, or with an outdated one.
         pub redirects_refused: u64 => "whitewater_session_rejected_total" [reason: "redirects_refused", "Datagrams dropped, and refused parts of datagrams"],
+        /// Halves of new keys that the peer should not have sent: too soon, or another than before.
+        pub rekeys_refused: u64 => "whitewater_session_rejected_total" [reason: "rekeys_refused", "Datagrams dropped, and refused parts of datagrams"],
     }
 }
 
@@ -116,6 +118,7 @@ impl ConnectionStats {
             ("datagrams_refused", self.datagrams_refused),
             ("messages_refused", self.messages_refused),
             ("redirects_refused", self.redirects_refused),
+            ("rekeys_refused", self.rekeys_refused),
         ])
     }
 }

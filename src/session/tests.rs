@@ -2,7 +2,8 @@
 
 use super::Suite;
 use super::exchange::{Attempt, Initiator, Responder};
-use super::seal::Keys;
+use super::seal::{Keys, Seal};
+use crate::time::Time;
 
 const PRIVATE: [u8; 32] = [4; 32];
 const PUBLIC: [u8; 32] = [
@@ -27,12 +28,22 @@ pub(super) fn built_in() -> impl Iterator<Item = Suite> {
     [Suite::Checked].into_iter().chain(Suite::ALL).filter(|suite| suite.is_built_in())
 }
 
+/// Gives both ends new keys, of these random bytes, as far as messages between them arrive.
+#[cfg(feature = "crypto")]
+pub(super) fn renew(now: Time, client: &mut Seal, server: &mut Seal, random: &[[u8; 32]; 2]) {
+    client.draw(now, &random[0]);
+    server.on_half(now, &client.half().unwrap());
+    client.told(now);
+    server.draw(now, &random[1]);
+    client.on_half(now, &server.half().unwrap());
+    server.told(now);
+}
+
 #[cfg(feature = "crypto")]
 mod with_noise {
     use super::*;
     use crate::session::crypto::noise::record;
-    use crate::session::seal::Seal;
-    use crate::time::Time;
+    use std::time::Duration;
 
     fn noise() -> impl Iterator<Item = Suite> {
         Suite::ALL.into_iter()
@@ -47,15 +58,20 @@ mod with_noise {
             for attempt in 0..20 {
                 let (client, server) = handshake(suite, 1 + attempt, 101 + attempt);
                 let mut ends = [Seal::new(Time::ZERO, client), Seal::new(Time::ZERO, server)];
-                ends[0].set_update_after(4);
-                for round in 0..20 {
+                for round in 0..20u8 {
+                    let now = Time::ZERO + Duration::from_secs(round.into());
+                    if round % 5 == 2 {
+                        let random = [[200 + attempt; 32], [round; 32]];
+                        let [client, server] = &mut ends;
+                        renew(now, client, server, &random);
+                    }
                     for from in [0, 1] {
                         let mut datagram = Vec::new();
                         Seal::begin(&mut datagram);
-                        ends[from].seal(Time::ZERO, 1, &mut datagram, 0).unwrap();
+                        ends[from].seal(now, 1, &mut datagram, 0).unwrap();
                         seals += 1;
-                        if round % 3 != 0 {
-                            ends[1 - from].open(Time::ZERO, &mut datagram).unwrap();
+                        if round % 5 != 1 {
+                            ends[1 - from].open(now, &mut datagram).unwrap();
                         }
                     }
                 }

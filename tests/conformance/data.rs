@@ -8,7 +8,7 @@ use chacha20poly1305::{AeadInPlace, ChaCha20Poly1305, KeyInit};
 use serde_json::Value;
 use whitewater::Time;
 use whitewater::inside::session::seal::{Keys, Seal};
-use whitewater::inside::session::wire::Data;
+use whitewater::inside::session::wire::{Data, Frame, FrameWriter, Frames, RekeyFrame};
 use whitewater::session::Cipher;
 
 /// `None`: a checksum.
@@ -23,9 +23,10 @@ struct Packet {
 pub(crate) fn file() -> File {
     let mut lines = Vec::new();
     for protection in [None, Some(Cipher::ChaChaPoly), Some(Cipher::AesGcm)] {
-        lines.extend(in_turn(protection, false));
+        lines.extend(in_turn(protection, false, false));
         if protection.is_some() {
-            lines.extend(in_turn(protection, true));
+            lines.extend(in_turn(protection, true, false));
+            lines.extend(in_turn(protection, false, true));
         }
         lines.extend(protection.map(far_ahead));
     }
@@ -36,21 +37,33 @@ pub(crate) fn file() -> File {
     }
 }
 
-/// What both ends send; with a cipher, across a key update.
-fn in_turn(protection: Protection, masked: bool) -> [Line; 2] {
+/// What both ends send; with a cipher, across an update of the keys, of each alone or by an exchange.
+fn in_turn(protection: Protection, masked: bool, exchange: bool) -> [Line; 2] {
     let (mut client, mut server) = (end(protection, masked, true), end(protection, masked, false));
     let mut there = vec![sealed(&mut client, b""), sealed(&mut client, b"\x82hi")];
     let mut back = vec![sealed(&mut server, b"\x82ok")];
-    client.set_update_after(1);
+    if exchange {
+        client.draw(NOW, &random(true));
+        let offer = client.half().unwrap();
+        there.push(sealed(&mut client, &rekey(offer)));
+        server.on_half(NOW, &offer);
+        server.draw(NOW, &random(false));
+        let answer = server.half().unwrap();
+        back.push(sealed(&mut server, &rekey(answer)));
+        client.on_half(NOW, &answer);
+    } else {
+        client.draw(Time::ZERO, &random(true)); // too long ago for an answer
+    }
     there.push(sealed(&mut client, b"\x82in the next phase"));
     for packet in &there {
-        server.open(Time::ZERO, &mut packet.datagram.clone()).unwrap();
+        server.open(NOW, &mut packet.datagram.clone()).unwrap();
     }
     back.push(sealed(&mut server, b"\x82it follows"));
     let (after_there, after_back) = (sealed(&mut client, b"\x82after"), sealed(&mut server, b"\x82after"));
     [("client", there, after_there), ("server", back, after_back)].map(|(from, packets, after)| {
         let broken = broken(protection, &packets[0], &after);
-        line(protection, masked, "in turn", from, &packets, broken, &after)
+        let name = if exchange { "in turn, with an exchange of keys" } else { "in turn" };
+        line(protection, (masked, exchange), name, from, &packets, broken, &after)
     })
 }
 
@@ -61,7 +74,7 @@ fn far_ahead(cipher: Cipher) -> Line {
     let broken = vec![("1024 behind, and more", by_hand(cipher, 0x1_7ffe_fc00).datagram)];
     line(
         Some(cipher),
-        false,
+        (false, false),
         "numbers far ahead, one out of order",
         "client",
         &packets,
@@ -72,19 +85,21 @@ fn far_ahead(cipher: Cipher) -> Line {
 
 fn line(
     protection: Protection,
-    masked: bool,
+    (masked, exchange): (bool, bool),
     name: &str,
     from: &str,
     packets: &[Packet],
     broken: Vec<(&str, Vec<u8>)>,
     after: &Packet,
 ) -> Line {
-    let mut opener = opener(protection, masked, from);
+    let mut opener = opener(protection, (masked, exchange), from);
     for packet in packets {
-        opener.open(Time::ZERO, &mut packet.datagram.clone()).unwrap();
+        let mut datagram = packet.datagram.clone();
+        opener.open(NOW, &mut datagram).unwrap();
+        heed(&mut opener, &packet.body, &random(from == "server"));
     }
     let refused = broken.into_iter().map(|(name, datagram)| {
-        let error = opener.open(Time::ZERO, &mut datagram.clone()).map(|_| ()).unwrap_err();
+        let error = opener.open(NOW, &mut datagram.clone()).map(|_| ()).unwrap_err();
         Line::named(name).text("error", &variant(&error)).hex("bytes", &datagram)
     });
     let refused: Vec<_> = refused.collect();
@@ -99,6 +114,7 @@ fn line(
         Some(_) => line.hex("to_server", &count::<32>(TO_SERVER)).hex("to_client", &count::<32>(TO_CLIENT)),
     };
     let line = if masked { line.number("masked", 1_u32) } else { line };
+    let line = if exchange { line.hex("random", &random(from == "server")) } else { line };
     let line = line.number("sid", SID).list("packets", packets.iter().map(of_packet));
     line.list("refused", refused).object("after", &of_packet(after))
 }
@@ -135,12 +151,16 @@ pub(crate) fn take(line: &Value) {
         "ChaChaPoly" => Some(Cipher::ChaChaPoly),
         _ => Some(Cipher::AesGcm),
     };
-    let mut opener = opener(protection, line["masked"] == 1, line["from"].as_str().unwrap());
+    let from = line["from"].as_str().unwrap();
+    let mut opener = opener(protection, (line["masked"] == 1, !line["random"].is_null()), from);
     for packet in line["packets"].as_array().unwrap() {
         opens(&mut opener, packet);
+        if !line["random"].is_null() {
+            heed(&mut opener, &bytes(packet, "body"), &bytes(line, "random").try_into().unwrap());
+        }
     }
     for refused in line["refused"].as_array().unwrap() {
-        let error = opener.open(Time::ZERO, &mut bytes(refused, "bytes")).map(|_| ()).unwrap_err();
+        let error = opener.open(NOW, &mut bytes(refused, "bytes")).map(|_| ()).unwrap_err();
         assert_eq!(refused["error"], variant(&error), "{refused}");
     }
     opens(&mut opener, &line["after"]);
@@ -148,7 +168,7 @@ pub(crate) fn take(line: &Value) {
 
 fn opens(opener: &mut Seal, packet: &Value) {
     let mut datagram = bytes(packet, "bytes");
-    let opened = opener.open(Time::ZERO, &mut datagram).unwrap();
+    let opened = opener.open(NOW, &mut datagram).unwrap();
     let found = value(&Line::default().wide("pn", opened.pn).hex("body", opened.body));
     assert_eq!([&packet["pn"], &packet["body"]], [&found["pn"], &found["body"]], "{packet}");
 }
@@ -170,24 +190,46 @@ fn end(protection: Protection, masked: bool, is_client: bool) -> Seal {
     seal
 }
 
-/// The end that opens packets from `from`: a client that has started a key update, since a server only
-/// follows.
-fn opener(protection: Protection, masked: bool, from: &str) -> Seal {
+/// The end that opens packets from `from`: a client that has started an update of its key or an exchange, since a
+/// server only follows.
+fn opener(protection: Protection, (masked, exchange): (bool, bool), from: &str) -> Seal {
     if from == "client" {
         return end(protection, masked, false);
     }
     let mut client = end(protection, masked, true);
-    let _ = sealed(&mut client, b"");
-    client.set_update_after(1);
+    client.draw(if exchange { NOW } else { Time::ZERO }, &random(true));
     let _ = sealed(&mut client, b"");
     client
+}
+
+/// Takes the other end's half of an exchange, if a packet has it, and answers it.
+fn heed(opener: &mut Seal, body: &[u8], random: &[u8; 32]) {
+    for frame in Frames::parse(body).unwrap() {
+        if let Frame::Rekey(half) = frame {
+            assert!(opener.on_half(NOW, &half));
+            if opener.wants_random() {
+                opener.draw(NOW, random);
+            }
+        }
+    }
+}
+
+fn rekey(half: RekeyFrame) -> Vec<u8> {
+    let mut body = Vec::new();
+    FrameWriter::new(&mut body, 1200).push(&Frame::Rekey(half)).unwrap();
+    body
+}
+
+/// The private key of an end in an exchange.
+fn random(of_client: bool) -> [u8; 32] {
+    count(if of_client { 0x20 } else { 0xc0 })
 }
 
 fn sealed(seal: &mut Seal, body: &[u8]) -> Packet {
     let mut datagram = Vec::new();
     Seal::begin(&mut datagram);
     datagram.extend_from_slice(body);
-    let pn = seal.seal(Time::ZERO, SID, &mut datagram, 0).unwrap();
+    let pn = seal.seal(NOW, SID, &mut datagram, 0).unwrap();
     Packet { pn, body: body.to_vec(), datagram }
 }
 
@@ -216,6 +258,8 @@ const fn name_of(protection: Protection) -> &'static str {
     }
 }
 
+/// A minute after the handshake, in which nobody answered an exchange that began with it.
+const NOW: Time = Time::from_millis(60_000);
 const SID: u32 = 0x0e0f_1011;
 /// First bytes of the keys.
 const TO_SERVER: u8 = 0x40;

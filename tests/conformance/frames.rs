@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
-    AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame,
+    AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame, RekeyFrame,
 };
 use whitewater::packet::Seq16;
 use whitewater::{CloseReason, ServerConfig, SessionConfig};
@@ -38,6 +38,7 @@ pub(crate) fn file() -> File {
         ("REPAIR", vec![Frame::Repair(0xffff_fffe, b"sum")]),
         ("REPAIR before others", vec![Frame::Repair(1, b"sum"), Frame::Ping(9)]),
         ("LOSS", vec![Frame::Loss(LossFrame { newest: Seq16(0x0708), rebuilt: 0x8000_0001, share: 13 })]),
+        ("REKEY", vec![Frame::Rekey(RekeyFrame { phase: Seq16(0x0102), half: count(0x40) })]),
         ("an ACK, a DGRAM and another", vec![ack, Frame::Dgram(b"first"), Frame::Dgram(b"last")]),
         ("a probe of the path", vec![Frame::Ping(9), Frame::Pad(40)]),
         (
@@ -129,6 +130,9 @@ fn fields(frame: &Frame<'_>) -> Line {
         Frame::Loss(LossFrame { newest, rebuilt, share }) => {
             named("LOSS").number("newest", newest.0).number("rebuilt", *rebuilt).number("share", *share)
         }
+        Frame::Rekey(RekeyFrame { phase, half }) => {
+            named("REKEY").number("phase", phase.0).hex("content", half)
+        }
         _ => panic!("a frame without a vector: {frame:?}"),
     }
 }
@@ -147,6 +151,7 @@ pub(crate) fn refused() -> File {
         ("an ACK cut off", behind(&[3, 0, 0, 0, 0, 0, 0, 0])),
         ("an ECN cut off", behind(&[12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("a LOSS cut off", behind(&[14, 0, 0, 0, 0, 0, 0])),
+        ("a REKEY cut off", behind(&[&[15, 1, 0][..], &[9; 31]].concat())),
         ("a REPAIR without its first number", vec![0x8d, 0, 0, 0]),
         ("a REPAIR behind another frame", behind(&[0x8d, 0, 0, 0, 0, 1])),
         ("a DGRAM without its length", behind(&[2, 3])),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::SessionConfig;
 use whitewater::inside::session::wire::{
-    AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, kind,
+    AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, RekeyFrame, kind,
 };
 use whitewater::kcp::wire::segments;
 use whitewater::kcp::{Config, Congestion};
@@ -20,7 +20,7 @@ use whitewater::session::Suite;
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig};
 
 /// The fields of frames.
-const FIELDS: [&str; 30] = [
+const FIELDS: [&str; 32] = [
     "ww.frame.type",
     "ww.frame.len",
     "ww.pad",
@@ -51,6 +51,8 @@ const FIELDS: [&str; 30] = [
     "ww.loss.newest",
     "ww.loss.rebuilt",
     "ww.loss.share",
+    "ww.rekey.phase",
+    "ww.rekey",
 ];
 
 /// The session of a client whose send queue is full, while `rest` runs it for a number of ms.
@@ -200,6 +202,11 @@ fn alone(frame: &Frame<'_>) -> (u8, Option<usize>, Fields) {
             let fields = [("ww.loss.newest", texts([newest.0])), ("ww.loss.rebuilt", rebuilt)];
             let share = ("ww.loss.share", texts([share]));
             (14, None, fields.into_iter().chain([share]).collect())
+        }
+        Frame::Rekey(RekeyFrame { phase, half }) => {
+            let mut fields = bytes("ww.rekey", &half);
+            fields.push(("ww.rekey.phase", texts([phase.0])));
+            (15, None, fields)
         }
         other => unreachable!("{other:?}"),
     }

@@ -186,13 +186,13 @@ fn a_frame_of_another_version_and_everything_after_it_is_shown_as_unknown() {
     let mut world = run(Suite::Checked, 5);
     let ping = [4, 1, 0, 0, 0, 0, 0, 0, 0];
     let forge = forger(&world);
-    for unknown in [0x0f, 0x7f, 0x84, 0x8c, 0xff] {
+    for unknown in [0x3f, 0x7f, 0x84, 0x8c, 0xff] {
         let datagram = forge(Toward::Client, &[&ping[..], &[unknown, 2, 3]].concat());
         world.tap.push((world.now, server_address(), client_address(1, 1000), datagram));
     }
     let fields = ["ww.frame.type", "ww.frame.unknown", "ww.unknown", "ww.malformed", "ww.checksum.status"];
     let Some(rows) = tshark::show(&world.tap, &[], &fields) else { return };
-    for (row, unknown) in rows[rows.len() - 5..].iter().zip([0x0f, 0x7f, 4, 12, 0x7f]) {
+    for (row, unknown) in rows[rows.len() - 5..].iter().zip([0x3f, 0x7f, 4, 12, 0x7f]) {
         assert_eq!(row[0], texts([4, unknown]));
         assert_eq!(row[1], ["0203"]);
         assert!(row[2].len() == 1 && row[3].is_empty() && row[4] == ["1"], "{row:?}");

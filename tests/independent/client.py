@@ -12,6 +12,8 @@ import time
 import datagrams
 import frames
 import handshake
+from fields import le
+from seal import exchanged, half
 from session import BYTES, NoAnswer, ORDERED, Session, ask, connected
 from token_bytes import Token, server_key
 
@@ -59,11 +61,24 @@ def changed_or_repeated(session: Session, old: bytes) -> None:
     assert answers == [b"after it"], answers
 
 
-def update(session: Session) -> None:
+def update(session: Session, agreed=None) -> None:
     """Updates our key; the server follows with an update of its own."""
-    session.sealer.update()
+    session.sealer.update(agreed)
+    session.updates += 1
     ping(session, 1000 + session.sealer.phase)
     assert session.opener.phase == session.sealer.phase
+
+
+def exchange(session: Session) -> None:
+    """Both ends get keys that nobody can compute from those of before. The server answers once a second has passed."""
+    private, phase = os.urandom(32), le(session.updates + 1, 2)
+    now, answers = [session.sealer.protection, session.opener.protection], []
+    while not answers:
+        session.send((frames.REKEY, phase + half(private)), (frames.PING, b"an offer"))
+        answers = [content for kind, content in session.take(0.25) if kind == frames.REKEY]
+    assert answers[0][:2] == phase, answers
+    to_server, session.opener.agreed = exchanged(now, private, answers[0][2:], is_client=True)
+    update(session, to_server)
 
 
 def move(session: Session) -> None:
@@ -95,6 +110,8 @@ def whole(session: Session) -> None:
         for _ in range(3):
             update(session)
             message(session, 4000)
+        exchange(session)
+        message(session, 4000)
         move(session)
     datagram(session, b"x" * 1100)
     close(session)

@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidTag
 from fields import Refused, le
 from noise.exceptions import NoiseInvalidMessage
 from primitives import siphash128
-from seal import REPLAY_WINDOW, Checksum, Cipher, Opener, in_clear, nearest
+from seal import REPLAY_WINDOW, Checksum, Cipher, Opener, exchanged, in_clear, nearest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "vectors"
 FORMAT = "ww1-vectors/1"
@@ -84,6 +84,7 @@ NUMBERS = {
     "ECN": (("unmarked", 4), ("ect0", 4), ("ce", 4)),
     "KCP_PART": (("number", 2), ("id", 1), ("last", 1)),
     "LOSS": (("newest", 2), ("rebuilt", 4), ("share", 1)),
+    "REKEY": (("phase", 2),),
     "REPAIR": (("first", 4),),
 }
 
@@ -171,13 +172,25 @@ def sealed(line: dict) -> None:
     opener = Opener(protection, line["sid"], mask)
 
     def opens(packet: dict) -> None:
-        equal(opener.open(data(packet, "bytes")), (wide(packet["pn"]), data(packet, "body")))
+        number, body = opener.open(data(packet, "bytes"))
+        equal((number, body), (wide(packet["pn"]), data(packet, "body")))
+        for kind, content in frames.decode(body):
+            if kind == frames.REKEY:
+                renew(line, opener, content)
 
     for packet in line["packets"]:
         opens(packet)
     for broken in line["refused"]:
         refused(lambda: opener.open(data(broken, "bytes")))
     opens(line["after"])
+
+
+def renew(line: dict, opener: Opener, content: bytes) -> None:
+    """The end that opens has its half of the exchange already, or answers now."""
+    equal(content[:2], le(1, 2), "phase")
+    now = [Cipher(line["cipher"], data(line, name)) for name in ("to_server", "to_client")]
+    new = exchanged(now, data(line, "random"), content[2:], is_client=line["from"] == "server")
+    opener.agreed = new[line["from"] == "server"]
 
 
 def token(line: dict) -> None:

@@ -1,8 +1,11 @@
 """Turns a body into a DATA packet and back: "DATA"."""
 
+import hashlib
+import hmac
 import zlib
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from datagrams import DATA
 from fields import Reader, Refused, le, require
@@ -41,6 +44,22 @@ class Cipher:
     def mask(self):
         """The masks over the headers of a session, if this is its first key of packets to the server: "Masks"."""
         return Mask(self.aead.encrypt(self.nonce(2**64 - 2), bytes(32), b"")[:16])
+
+
+def half(private: bytes) -> bytes:
+    """What a REKEY tells of a private key."""
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def exchanged(now: list[Cipher], private: bytes, theirs: bytes, is_client: bool) -> list[Cipher]:
+    """The ciphers of packets to the server and to the client after an exchange: "DATA"."""
+    shared = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(theirs))
+    ours = half(private)
+    halves = ours + theirs if is_client else theirs + ours
+    secret = hmac.digest(now[0].key, now[1].key + shared + halves, hashlib.blake2s)
+    first = hmac.digest(secret, b"\1", hashlib.blake2s)
+    second = hmac.digest(secret, first + b"\2", hashlib.blake2s)
+    return [Cipher(now[0].name, key) for key in (first, second)]
 
 
 class Mask:
@@ -94,8 +113,8 @@ class Sealer:
         self.number += 1
         return self.mask(self.protection.seal(self.number - 1, header, body))
 
-    def update(self) -> None:
-        self.protection, self.phase = self.protection.next(), 1 - self.phase
+    def update(self, agreed=None) -> None:
+        self.protection, self.phase = agreed or self.protection.next(), 1 - self.phase
 
 
 class Opener:
@@ -104,6 +123,7 @@ class Opener:
     def __init__(self, protection, sid: int, mask=in_clear):
         self.protection, self.sid, self.mask = protection, sid, mask
         self.last, self.phase = protection, 0
+        self.agreed = None  # the next protection, if an exchange has made it
         self.highest, self.opened = -1, set()
 
     def open(self, datagram: bytes) -> tuple[int, bytes]:
@@ -117,9 +137,9 @@ class Opener:
         if phase == self.phase:
             body = self.protection.open(number, datagram)
         elif number > self.highest:
-            following = self.protection.next()
+            following = self.agreed or self.protection.next()
             body = following.open(number, datagram)
-            self.last, self.protection, self.phase = self.protection, following, phase
+            self.last, self.protection, self.phase, self.agreed = self.protection, following, phase, None
         else:
             body = self.last.open(number, datagram)
         self.opened.add(number)

@@ -59,6 +59,7 @@ class Session:
         self.attempt = handshake.Attempt(suite, protocol_id, cid, client_sid, token)
         self.acked: set[int] = set()
         self.paths_asked = 0
+        self.updates = 0  # of our key
         self.connect(secrets, seconds, handshake.shape(channels))
 
     def connect(self, secrets, seconds: float, shape: bytes) -> None:

@@ -144,6 +144,7 @@ def every_frame(groups: list[Group]) -> None:
         (frames.KCP_PART, bytes.fromhex("0600 01 02") + b"segm"),
         (frames.ECN, bytes.fromhex("01000000 02000000 03000000")),
         (frames.LOSS, bytes.fromhex("0807 05000000 0d")),
+        (frames.REKEY, bytes.fromhex("0100") + count(0x40, 32)),
         (frames.PAD, bytes(2)),
     ]
     for group, expected in zip(groups, (everything, [(frames.DGRAM, b"last")]), strict=True):

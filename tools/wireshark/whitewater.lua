@@ -13,11 +13,12 @@ local KINDS = {
   [DATA] = "DATA", [DATA_PHASE_1] = "DATA", [RESET] = "RESET",
 }
 local PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-local KCP_PART, ECN, REPAIR, LOSS = 11, 12, 13, 14
+local KCP_PART, ECN, REPAIR, LOSS, REKEY = 11, 12, 13, 14, 15
 local FRAMES = {
   [PAD] = "PAD", [KCP] = "KCP", [DGRAM] = "DGRAM", [ACK] = "ACK", [PING] = "PING", [PONG] = "PONG",
   [PATH_CHALLENGE] = "PATH_CHALLENGE", [PATH_RESPONSE] = "PATH_RESPONSE", [CLOSE] = "CLOSE", [REDIRECT] = "REDIRECT",
   [PACKED] = "PACKED", [KCP_PART] = "KCP_PART", [ECN] = "ECN", [REPAIR] = "REPAIR", [LOSS] = "LOSS",
+  [REKEY] = "REKEY",
 }
 local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true, [KCP_PART] = true, [REPAIR] = true }
 local SUITES = {
@@ -105,6 +106,8 @@ local fields = {
   loss_newest = ProtoField.uint16("ww.loss.newest", "A packet, low half of the low half of pn"),
   loss_rebuilt = ProtoField.uint32("ww.loss.rebuilt", "Rebuilt of it and the 31 before it", base.HEX),
   loss_share = ProtoField.uint8("ww.loss.share", "Packets that get lost, of 255"),
+  rekey_phase = ProtoField.uint16("ww.rekey.phase", "Phase of the new keys"),
+  rekey = ProtoField.bytes("ww.rekey", "Half of new keys"),
   ack = ProtoField.uint16("ww.ack", "Newest packet received, low half of pn"),
   ack_bits = ProtoField.uint32("ww.ack.bits", "Received of the 32 before it", base.HEX),
   ack_delay = ProtoField.uint16("ww.ack.delay", "Since it came, 0.1 ms"),
@@ -612,6 +615,10 @@ local FRAME_READERS = {
     from:add(item, fields.loss_newest, 2)
     from:add(item, fields.loss_rebuilt, 4)
     from:add(item, fields.loss_share, 1)
+  end,
+  [REKEY] = function(from, item)
+    from:add(item, fields.rekey_phase, 2)
+    from:add(item, fields.rekey, 32)
   end,
 }
 local CONTENTS = { [DGRAM] = fields.dgram, [REDIRECT] = fields.redirect, [PACKED] = fields.packed }

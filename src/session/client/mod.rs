@@ -13,7 +13,7 @@ use super::seal::Seal;
 use super::shape::{Mismatch, Shape};
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, DenyReason, Msg2, Packet, PacketError};
-use super::{Random, hash_key};
+use super::{Random, hash_key, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::time::Time;
@@ -354,12 +354,16 @@ impl Machine for Client {
         let now = self.tick(now);
         match &mut self.state {
             State::Connecting(attempt) => attempt.poll(now, &self.config, &mut *self.random.0, out),
-            State::Connected(connected) => match connected.connection.append_transmit(now, out) {
-                Next::Datagram(address) => {
-                    Some(Transmit { address, ecn: connected.connection.transmit_ecn() })
+            State::Connected(connected) => {
+                let connection = &mut connected.connection;
+                if connection.wants_random() {
+                    connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
                 }
-                Next::Timeout(_) => None,
-            },
+                match connection.append_transmit(now, out) {
+                    Next::Datagram(address) => Some(Transmit { address, ecn: connection.transmit_ecn() }),
+                    Next::Timeout(_) => None,
+                }
+            }
             State::Idle | State::Failed => None,
         }
     }

@@ -24,6 +24,7 @@ mod path;
 mod rate;
 mod receive;
 mod redirect;
+mod renewal;
 mod repairs;
 mod send;
 mod shares;

@@ -241,6 +241,7 @@ impl Connection {
                 handled.elicits = true;
                 self.on_redirect(handled.pn, token)?;
             }
+            Frame::Rekey(half) => self.on_half(now, &half),
             Frame::Pad(_) | Frame::Repair(..) => {}
         }
         Ok(())

@@ -60,6 +60,7 @@ pub(super) struct Written {
     datagrams: u16,
     is_packed: bool,
     is_redirect: bool,
+    pub(super) is_half: bool,
 }
 
 impl Written {
@@ -171,6 +172,7 @@ impl Connection {
         };
         let mut out = Out::new(now, writer);
         self.write_redirect(&mut out);
+        self.write_half(&mut out);
         self.write_control(&mut out);
         let is_control = std::mem::replace(&mut out.written.any, first.is_some());
         if let Some(index) = first {
@@ -204,7 +206,7 @@ impl Connection {
             out.written.is_ping = out.push(&Frame::Ping(now.as_micros()));
             self.stats.pings += u64::from(out.written.is_ping);
         }
-        if !out.written.any && !repairs {
+        if !out.written.any && !out.written.is_half && !repairs {
             return None;
         }
         if out.written.any {
@@ -216,7 +218,11 @@ impl Connection {
         let (written, has_room) = (out.written, out.frames.count() < FRAMES_MAX);
         if written.is_data {
             self.protect(now, (buf, start + DATA_HEADER_LEN, if has_room { end } else { 0 }));
-        } else if repairs && !self.write_repair(now, (buf, start + DATA_HEADER_LEN, end)) && !written.any {
+        } else if repairs
+            && !self.write_repair(now, (buf, start + DATA_HEADER_LEN, end))
+            && !written.any
+            && !written.is_half
+        {
             return None;
         }
         self.finish(now, buf, start, written)
@@ -230,6 +236,7 @@ impl Connection {
             && !self.lane_waits()
             && self.datagrams.next_len().is_none()
             && self.control_due(now) > now
+            && self.seal.half().is_none()
     }
 
     /// Writes a redirect before everything else, so that it fits.
@@ -370,6 +377,9 @@ impl Connection {
             self.end(CloseReason::Exhausted, self.undelivered());
             return None;
         };
+        if written.is_half {
+            self.seal.told(now);
+        }
         let len = buf.len() - start;
         if let Some(marks) = &mut self.marks {
             marks.on_sent();

@@ -5,10 +5,10 @@ use super::{Connection, Next, Parts};
 use crate::channel::{Carrier, Channel, ChannelConfig};
 use crate::kcp::Kcp;
 use crate::seq::{Conv, Sn};
-use crate::session::SessionConfig;
 use crate::session::seal::{Keys, Seal};
 use crate::session::tests::{built_in, handshake};
 use crate::session::wire::Data;
+use crate::session::{SessionConfig, concat};
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 use rand::Rng;
@@ -111,6 +111,10 @@ impl World {
             }
             self.ends[end].handle_timeout(now);
             let mut buf = Vec::new();
+            if self.ends[end].wants_random() {
+                self.ends[end]
+                    .draw(now, &concat(&[&now.as_micros().to_le_bytes(), &end.to_le_bytes(), b"-"]));
+            }
             while let Next::Datagram(_) = self.ends[end].append_transmit(now, &mut buf) {
                 let (datagram, draw) = (std::mem::take(&mut buf), &mut self.draw);
                 if is_bad && draw.below(5) == 0 {

@@ -11,7 +11,7 @@ mod plain;
 use super::Suite;
 use super::exchange::{Attempt, HandshakeError};
 use super::seal::{Keys, MaskKey, OpenError, SealError};
-use super::wire::Data;
+use super::wire::{Data, RekeyFrame};
 use crate::time::Time;
 
 /// The encrypted suites, if they are built in.
@@ -73,6 +73,17 @@ pub(super) trait Handshake: Send + Sync {
     fn write_msg2(self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
 }
 
+/// What an end has to do for new keys.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum Renewal {
+    #[default]
+    Nothing,
+    /// It needs random bytes for its half.
+    Draw,
+    /// It has to tell the peer its half.
+    Tell,
+}
+
 /// Authenticates packets with the keys of one session. Its owner numbers the packets and never opens one
 /// twice.
 pub(super) trait Protection: Send + Sync {
@@ -83,18 +94,39 @@ pub(super) trait Protection: Send + Sync {
     fn begin(&mut self, _now: Time) {}
 
     /// Seals the packet that begins at `start` of the buffer with room for a header: writes the header,
-    /// including the key phase, and appends the tail. Updates the key first if that is due.
+    /// including the key phase, and appends the tail. Returns what to do for new keys.
     fn seal(
         &mut self,
         now: Time,
         number: (Data, u64),
         buffer: &mut Vec<u8>,
         start: usize,
-    ) -> Result<(), SealError>;
+    ) -> Result<Renewal, SealError>;
 
     /// Opens a packet, with header and tail, in place. `header` has its phase, its number, and whether that
     /// number is higher than all opened before.
     fn open(&mut self, now: Time, header: (bool, u64, bool), packet: &mut [u8]) -> Result<(), OpenError>;
+
+    /// What to do for new keys.
+    fn renewal(&self, _now: Time) -> Renewal {
+        Renewal::Nothing
+    }
+
+    /// Makes this end's half of new keys from random bytes.
+    fn draw(&mut self, _now: Time, _random: &[u8; 32]) {}
+
+    /// This end's half.
+    fn half(&self) -> Option<RekeyFrame> {
+        None
+    }
+
+    /// The half is in a packet that was sealed.
+    fn told(&mut self, _now: Time) {}
+
+    /// The peer's half. Returns whether a peer may send it; another changes nothing.
+    fn on_half(&mut self, _now: Time, _half: &RekeyFrame) -> bool {
+        false
+    }
 
     /// The key to mask headers with, until the first update. `None`: nothing is secret.
     fn mask_key(&self) -> Option<MaskKey> {

@@ -2,7 +2,7 @@
 //! everything that both ends must agree on, so that a corrupted message does not lead to a session. Packets
 //! have a checksum that includes both salts.
 
-use super::{Begun, Handshake, Protection, Provider, Secrets};
+use super::{Begun, Handshake, Protection, Provider, Renewal, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::{Keys, OpenError, SealError};
 use crate::session::wire::Data;
@@ -114,12 +114,12 @@ impl Protection for Checksum {
         (header, _): (Data, u64),
         buffer: &mut Vec<u8>,
         start: usize,
-    ) -> Result<(), SealError> {
+    ) -> Result<Renewal, SealError> {
         let packet = buffer.get_mut(start..).unwrap_or_default();
         *packet.first_chunk_mut().ok_or(SealError::NoHeader)? = header.encode();
         let sum = self.sum(packet);
         buffer.extend_from_slice(&sum);
-        Ok(())
+        Ok(Renewal::Nothing)
     }
 
     fn open(

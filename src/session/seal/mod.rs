@@ -9,9 +9,9 @@ mod mask;
 
 pub(in crate::session) use mask::MaskKey;
 
-use super::crypto::Protection;
+use super::crypto::{Protection, Renewal};
 use super::replay::{ReplayWindow, Replayed, expand, truncate};
-use super::wire::{DATA_HEADER_LEN, Data, PacketError};
+use super::wire::{DATA_HEADER_LEN, Data, PacketError, RekeyFrame};
 use crate::time::Time;
 use thiserror::Error;
 
@@ -31,6 +31,7 @@ pub struct Seal {
     /// Bytes of a packet besides its body.
     overhead: u16,
     is_resting: bool,
+    renewal: Renewal,
 }
 
 /// The result of a handshake: the keys of one session, as one end has them. A [`Seal`] is made from them,
@@ -100,6 +101,7 @@ impl Seal {
             forged: 0,
             overhead,
             is_resting: false,
+            renewal: Renewal::Nothing,
         }
     }
 
@@ -124,7 +126,7 @@ impl Seal {
     }
 
     /// Seals the packet [begun](Self::begin) at `start`, for the session that the receiver knows as `sid`.
-    /// Updates the key first if that is due. Returns the number of the packet. An error changes nothing, and
+    /// Returns the number of the packet. An error changes nothing, and
     /// the session must end.
     pub fn seal(
         &mut self,
@@ -138,7 +140,7 @@ impl Seal {
             return Err(SealError::NumbersSpent);
         }
         let header = Data { phase: false, sid, pn: truncate(pn) };
-        self.protection.seal(now, (header, pn), buffer, start)?;
+        self.renewal = self.protection.seal(now, (header, pn), buffer, start)?;
         if let Some(key) = &self.mask_key {
             mask::mask(key, buffer.get_mut(start..).unwrap_or_default());
         }
@@ -217,14 +219,46 @@ impl Seal {
         self.window.newest()
     }
 
+    /// Whether new keys need random bytes: [`draw`](Self::draw) them.
+    #[must_use]
+    pub fn wants_random(&self) -> bool {
+        self.renewal == Renewal::Draw
+    }
+
+    /// Makes this end's half of new keys from 32 unpredictable bytes, which are used for nothing else. A client starts
+    /// the exchange, a server answers.
+    pub fn draw(&mut self, now: Time, random: &[u8; 32]) {
+        self.protection.draw(now, random);
+        self.renewal = self.protection.renewal(now);
+    }
+
+    /// This end's half, if it is due to be sent. Once it is in a packet, call [`told`](Self::told).
+    #[must_use]
+    pub fn half(&self) -> Option<RekeyFrame> {
+        if self.renewal == Renewal::Tell { self.protection.half() } else { None }
+    }
+
+    /// The half is in a packet that was sealed. It is repeated until it is answered.
+    pub fn told(&mut self, now: Time) {
+        self.protection.told(now);
+        self.renewal = self.protection.renewal(now);
+    }
+
+    /// Takes the peer's half. Returns `false` if the peer should not have sent it; then it changes nothing.
+    pub fn on_half(&mut self, now: Time, half: &RekeyFrame) -> bool {
+        let is_good = self.protection.on_half(now, half);
+        self.renewal = self.protection.renewal(now);
+        is_good
+    }
+
     /// How often the keys were updated, for sending and for receiving.
     #[must_use]
     pub fn updates(&self) -> (u64, u64) {
         self.protection.updates()
     }
 
-    /// Makes the client update its key after this many packets in either direction, instead of 2^20. Has no
-    /// effect at a server, which follows the client, or without a cipher.
+    /// Makes the client start an exchange of new keys after this many packets in either direction, instead of 2^20, but
+    /// at most one a second. Has no effect at a server, which follows the client, or without a cipher.
     pub fn set_update_after(&mut self, packets: u64) {
         self.protection.update_after(packets);
     }

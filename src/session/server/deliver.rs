@@ -7,10 +7,12 @@ use super::{Server, SessionId};
 use crate::machine::{Arrival, Transmit};
 use crate::session::connection::Next;
 use crate::session::event::{CloseReason, Event};
+use crate::session::random;
 use crate::session::wire::Data;
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use zeroize::Zeroizing;
 
 impl Server {
     pub(super) fn deliver(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) {
@@ -80,6 +82,9 @@ impl Server {
                 agenda.end_turn(None);
                 continue;
             };
+            if peer.connection.wants_random() && self.rates.renewals.spend(now) {
+                peer.connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
+            }
             let due = match peer.connection.append_transmit(now, out) {
                 Next::Datagram(address) => {
                     agenda.sent(out.len() - start);

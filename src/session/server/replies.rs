@@ -32,6 +32,8 @@ pub(super) struct Rates {
     networks: AddressRate,
     handshakes: Rate,
     fair: AddressRate,
+    /// Exchanges of new keys inside of sessions. Whoever asks beyond that waits.
+    pub(super) renewals: Rate,
 }
 
 impl Rates {
@@ -46,6 +48,7 @@ impl Rates {
             networks: AddressRate::new(OF_NETWORK * accepts, OF_NETWORK * burst, key),
             handshakes: Rate::new(OF_ALL * accepts, OF_ALL / 10 * burst),
             fair: AddressRate::new((OF_ALL * accepts).div_ceil(NETWORKS), 2 * burst, key),
+            renewals: each(RENEWALS),
         }
     }
 
@@ -138,6 +141,8 @@ impl Server {
 /// handshakes: 2000 a second by default.
 const OF_NETWORK: u32 = 8;
 const OF_ALL: u32 = 200;
+/// Exchanges of new keys a second, which are a tenth of what a core can do. 100,000 sessions need as many.
+const RENEWALS: u32 = 1000;
 /// Networks for which there is a fair share of that.
 const NETWORKS: u32 = 500;
 /// Most replies that wait. A driver that drains after each datagram needs one.

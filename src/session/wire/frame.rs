@@ -104,6 +104,8 @@ frames! {
         Ecn(EcnFrame) = ECN 12,
         /// How much of what the receiver of this frame sends gets lost, and what was rebuilt.
         Loss(LossFrame) = LOSS 14,
+        /// Half of an exchange of new keys.
+        Rekey(RekeyFrame) = REKEY 15,
     }
     of_any_length {
         /// Segments of KCP.
@@ -123,6 +125,15 @@ frames! {
 }
 
 values! {
+    /// Half of an exchange of new keys: the client's, or the server's answer.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    RekeyFrame {
+        /// The phase that the keys are for: how often keys were updated then, modulo 2^16.
+        phase: Seq16,
+        /// A public key of X25519.
+        half: [u8; 32],
+    }
+
     /// What gets lost, and which lost packets were rebuilt.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     LossFrame {
@@ -320,4 +331,5 @@ pub(super) const TO_END: u8 = 0x80;
 /// The types with news about received packets.
 const TELLS: u32 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
 /// The types of signs of life, questions for one, and what accompanies them.
-const SIGNS: u32 = 1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE;
+const SIGNS: u32 =
+    1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE | 1 << REKEY;

@@ -21,7 +21,7 @@ pub use super::shape::SHAPE_MAX;
 pub use deny::DenyReason;
 pub use frame::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameError, Frames, KcpPart, LossFrame,
-    is_close_text,
+    RekeyFrame, is_close_text,
 };
 pub use frame_writer::{FrameWriter, NoRoom};
 pub use packet::{Accept, Challenge, Connect, Data, Deny, Hello, Msg1, Msg2, Packet, PacketError, Reset};

@@ -17,6 +17,7 @@ mod primitives;
 mod pure;
 #[cfg(test)]
 pub(in crate::session) mod record;
+mod renewal;
 
 #[cfg(fuzzing)]
 pub use cipher::replace_ciphers;

@@ -116,7 +116,7 @@ impl Dh for X25519 {
 
 /// BLAKE2s, with a state that may contain a key.
 #[derive(Default)]
-struct Blake(Blake2s256);
+pub(super) struct Blake(Blake2s256);
 
 impl Hash for Blake {
     fn name(&self) -> &'static str {

@@ -1,0 +1,227 @@
+//! Keys that leak or are stolen, and peers that ask for new ones all the time.
+
+use crate::common::machine::Whole as _;
+use crate::common::rogue::{Rogue, open_server};
+use crate::common::sessions::{SUITE, World, client_config, on, random, server_address, server_config};
+use crate::common::{self, ms};
+use rand::{Rng as _, TryCryptoRng, TryRng};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use whitewater::inside::session::wire::{Frame, RekeyFrame};
+use whitewater::machine::Machine as _;
+use whitewater::packet::Seq16;
+use whitewater::session::Client;
+use whitewater::{ClientConfig, CloseReason, ServerConfig, SessionConfig};
+use whitewater_sim::{LinkConfig, SimRng};
+
+/// The random bytes of a client. From the theft on, the thief has others.
+struct Stolen {
+    rng: SimRng,
+    is_over: Arc<AtomicBool>,
+}
+
+impl TryRng for Stolen {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.rng.next_u32() ^ u32::from(self.is_over.load(Relaxed)))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.rng.next_u64() ^ u64::from(self.is_over.load(Relaxed)))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.rng.fill_bytes(bytes);
+        let change = u8::from(self.is_over.load(Relaxed));
+        bytes.iter_mut().for_each(|byte| *byte ^= change);
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Stolen {}
+
+/// The thief has the whole state of the client at one moment, and hears everything that the server sends it.
+#[test]
+fn whoever_steals_the_keys_of_a_session_reads_for_two_minutes_at_most() {
+    let path = LinkConfig::with_rtt(ms(40));
+    let session = SessionConfig::default();
+    for seed in 1..=2 {
+        let mut world = World::new(seed, &server_config(&session, SUITE));
+        world.taps = true;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let config = ClientConfig { session: session.clone(), ..client_config(SUITE) };
+        let rng = Stolen { rng: random(seed, 2000), is_over: is_over.clone() };
+        let mut thief = Client::new(&config, rng).unwrap();
+        thief.connect(world.now, &[server_address()]).unwrap();
+        thief.silence(world.now);
+        world.add(&path, &path, &session, client_config(SUITE));
+        let (start, mut heard, mut read) = (world.now, 0, Vec::new());
+        for tenth in 0..1500_u32 {
+            if tenth == 300 {
+                is_over.store(true, Relaxed);
+            }
+            if world.is_up() {
+                world.session().send_datagram(&tenth.to_le_bytes()).unwrap();
+            }
+            for _ in 0..20 {
+                world.run(5);
+                let now = world.now;
+                while let Some((left, from, _, bytes)) = world.tap.get(heard)
+                    && *left + ms(20) <= now
+                {
+                    if *from == server_address() {
+                        thief.give(now, server_address(), bytes);
+                    }
+                    heard += 1;
+                }
+                thief.silence(now);
+                while thief.poll_event().is_some() {}
+                if let Some(stolen) = thief.connection_mut() {
+                    while let Some(datagram) = stolen.recv_datagram() {
+                        read.push(u32::from_le_bytes(datagram[..].try_into().unwrap()));
+                    }
+                }
+            }
+        }
+        assert!(world.now.since(start) >= ms(149_000) && world.client().stats().key_updates == 1);
+        let before = read.iter().filter(|tenth| (300..1100).contains(*tenth)).count();
+        assert!(before >= 799, "the thief has the keys: {before}");
+        let last = read.last().unwrap();
+        assert!(*last < 1215, "seed {seed}: the thief read what was sent after {last} tenths of a second");
+    }
+}
+
+/// What a thief must do with its machine's datagrams: nothing.
+trait Silent {
+    fn silence(&mut self, now: whitewater::Time);
+}
+
+impl Silent for Client {
+    fn silence(&mut self, now: whitewater::Time) {
+        self.handle_timeout(now);
+        let mut buf = Vec::new();
+        while self.poll_transmit(now, &mut buf).is_some() {
+            buf.clear();
+        }
+    }
+}
+
+/// Whatever a peer without keys sends, it is counted, and nothing is computed or kept for it.
+#[test]
+fn halves_of_keys_that_nobody_asked_for_are_counted() {
+    let mut world = open_server(ServerConfig::insecure(SessionConfig::default()));
+    let mut rogue = Rogue::connect(&mut world, 1).unwrap();
+    let memory = world.session().memory();
+    for phase in 0..1000 {
+        rogue.send(&mut world, &[Frame::Rekey(RekeyFrame { phase: Seq16(phase), half: [9; 32] })]);
+    }
+    let stats = world.session().stats();
+    assert_eq!(stats.rekeys_refused, 1000);
+    assert!(stats.memory <= memory + 300 && world.session().is_connected());
+}
+
+/// Everybody connected in the same moment, and pings in the same one. A server computes 100 halves at once.
+#[test]
+fn clients_that_want_new_keys_at_once_get_them_one_after_the_other() {
+    let session = SessionConfig { keepalive: ms(10_000), timeout: ms(40_000), ..SessionConfig::default() };
+    let config =
+        ServerConfig { accepts_per_second: 1000, accept_burst: 1000, ..server_config(&session, SUITE) };
+    let mut world = World::new(1, &config);
+    let path = LinkConfig::with_rtt(ms(40));
+    for _ in 0..250 {
+        world.add(&path, &path, &session, client_config(SUITE));
+    }
+    world.run(119_000);
+    assert_eq!(world.sessions.len(), 250);
+    let mut renewed = Vec::new();
+    for _ in 0..45 {
+        world.run(1000);
+        let clients = world.clients.iter().map(|client| client.session.connection().unwrap());
+        renewed.push(clients.filter(|client| client.stats().key_updates > 0).count());
+    }
+    assert_eq!(renewed.last(), Some(&250), "{renewed:?}");
+    let at_once = renewed.windows(2).map(|pair| pair[1] - pair[0]).max();
+    assert!((100..=160).contains(&at_once.unwrap()), "{renewed:?}");
+}
+
+/// With new keys each second: no packet is later than the path, without loss.
+#[test]
+fn new_keys_delay_no_message() {
+    let session = SessionConfig { key_update: 64, ..SessionConfig::default() };
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(60)), &session, SUITE);
+    world.connect();
+    let mut latest = [0, 0];
+    for _ in 0..1000 {
+        let sent = world.now;
+        let stamp = sent.as_millis().to_le_bytes();
+        world.client().send_datagram(&stamp).unwrap();
+        world.session().send_datagram(&stamp).unwrap();
+        world.client().send(on(0), &[1; 1100]).unwrap(); // a frame that leaves no room for a half
+        for _ in 0..16 {
+            world.run(1);
+            let now = world.now.as_millis();
+            let came = [world.session().recv_datagram(), world.client().recv_datagram()];
+            for (latest, came) in latest.iter_mut().zip(came) {
+                let sent = came.map(|came| u64::from_le_bytes(came[..].try_into().unwrap()));
+                *latest = sent.map_or(*latest, |sent| (now - sent).max(*latest));
+            }
+            while world.session().recv(on(0)).is_some() {}
+        }
+    }
+    let updates = [world.client().stats().key_updates, world.session().stats().key_updates];
+    assert!(updates.iter().all(|updates| *updates >= 12), "{updates:?}");
+    assert!(latest.iter().all(|latest| (30..=32).contains(latest)), "{latest:?}");
+    let refused = [world.client().stats(), world.session().stats()]
+        .map(|stats| stats.refused().map(|(_, count)| count).sum::<u64>());
+    assert_eq!(refused, [0, 0]);
+}
+
+/// On a bad path, while the client changes its address, and with a close at any point of an exchange.
+#[test]
+fn new_keys_survive_loss_reordering_a_move_and_a_close() {
+    let session = SessionConfig { key_update: 64, ..SessionConfig::default() };
+    let bad = LinkConfig {
+        loss: whitewater_sim::Loss::Random(0.2),
+        jitter: ms(100),
+        in_order: false,
+        ..LinkConfig::with_rtt(ms(300))
+    };
+    for seed in 1..=12 {
+        let mut world = World::pair(seed, &bad, &session, SUITE);
+        world.connect();
+        let (mut came, mut latest) = (0, 0);
+        let mut hear = |world: &mut World| {
+            while let Some(stamp) = world.session().recv(on(0)) {
+                let sent = u64::from_le_bytes(stamp[..].try_into().unwrap());
+                latest = latest.max(world.now.as_millis() - sent);
+                came += 1;
+            }
+            came == 200
+        };
+        for number in 0..200 {
+            let stamp = world.now.as_millis().to_le_bytes();
+            world.client().send(on(0), &stamp).unwrap();
+            world.session().send_datagram(&stamp).unwrap();
+            if number == 50 + seed {
+                world.rebind(0, common::sessions::client_address(1, 2000));
+            }
+            world.run(33);
+            hear(&mut world);
+            while world.client().recv_datagram().is_some() {}
+        }
+        assert!(world.run_until(10_000, hear), "seed {seed}");
+        assert!(latest <= 2500, "seed {seed}: a message came after {latest} ms");
+        let [client, server] = [world.client().stats(), world.session().stats()];
+        assert!(client.key_updates >= 3 && server.key_updates + 1 >= client.key_updates, "seed {seed}");
+        assert_eq!(client.rejected.forged + server.rejected.forged, 0, "seed {seed}");
+        assert_eq!(client.rekeys_refused + server.rekeys_refused, 0, "seed {seed}");
+        world.run(40 * seed);
+        let now = world.now;
+        world.clients[0].session.close(now, 7);
+        world.run(8000);
+        assert_eq!(world.clients[0].closed(), Some(CloseReason::Local(7)), "seed {seed}");
+        assert_eq!(world.closed(), Some(CloseReason::Peer(7)), "seed {seed}");
+    }
+}
