@@ -206,25 +206,54 @@ fn keys_of_attempts_that_fail_are_in_no_freed_memory() {
 fn keys_of_traffic_are_in_no_freed_memory() {
     let _turn = turn();
     for cipher in [Cipher::ChaChaPoly, Cipher::AesGcm] {
-        let (watched, keys) = (Watched::default(), [secret(4), secret(5)]);
+        let (watched, keys, halves) = (Watched::default(), [secret(4), secret(5)], [secret(10), secret(11)]);
+        let of_exchange = renewed(&keys, halves);
         for key in &keys {
             watched.add("a traffic key", key);
         }
-        for after in [u64::MAX, 50] {
+        for secret in halves.into_iter().chain(of_exchange) {
+            watched.add("a key of an exchange", &secret);
+        }
+        for renewal in [None, Some(false), Some(true)] {
             let ends = [Keys::of_client(cipher, keys[0], keys[1]), Keys::of_server(cipher, keys[0], keys[1])];
             let mut ends = ends.map(|keys| Box::new(Seal::new(Time::ZERO, keys)));
-            ends[0].set_update_after(after);
+            let mut now = Time::ZERO;
             for turn in 0..1000 {
+                now = now + Duration::from_secs(1);
+                if let Some(answers) = renewal.filter(|_| turn % 200 == 100) {
+                    ends[0].draw(now, &halves[0]);
+                    let offer = ends[0].half().unwrap();
+                    if answers {
+                        ends[1].on_half(now, &offer);
+                        ends[1].draw(now, &halves[1]);
+                        let answer = ends[1].half().unwrap();
+                        ends[0].on_half(now, &answer);
+                    }
+                }
                 let mut datagram = Vec::new();
                 Seal::begin(&mut datagram);
                 datagram.extend_from_slice(b"to the other end");
-                ends[turn % 2].seal(Time::ZERO, 1, &mut datagram, 0).unwrap();
-                ends[1 - turn % 2].open(Time::ZERO, &mut datagram).unwrap();
+                ends[turn % 2].seal(now, 1, &mut datagram, 0).unwrap();
+                ends[1 - turn % 2].open(now, &mut datagram).unwrap();
             }
+            assert!(renewal.is_none() || ends[0].updates().0 >= 5);
             drop(ends);
         }
         assert_eq!(watched.found(), [], "{cipher:?}");
     }
+}
+
+/// The shared secret of an exchange, then the keys that it makes of these.
+fn renewed(keys: &[[u8; 32]; 2], [client, server]: [[u8; 32]; 2]) -> [[u8; 32]; 3] {
+    let halves = [public_key(&client), public_key(&server)];
+    let mut hash = DefaultResolver.resolve_hash(&HashChoice::Blake2s).unwrap();
+    let mut dh = DefaultResolver.resolve_dh(&snow::params::DHChoice::Curve25519).unwrap();
+    let (mut shared, mut first, mut second) = ([0; 32], [0; 32], [0; 32]);
+    dh.set(&client);
+    dh.dh(&halves[1], &mut shared).unwrap();
+    let input = [keys[1], shared, halves[0], halves[1]].concat();
+    hash.hkdf(&keys[0], &input, 2, &mut first, &mut second, &mut []);
+    [shared, first, second]
 }
 
 /// What a handshake computes: the keys of its messages, the chaining keys, the keys of the session.

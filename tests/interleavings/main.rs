@@ -108,7 +108,7 @@ fn a_client_that_starts_again_gets_a_session_and_the_old_one_ends() {
 #[test]
 fn new_keys_stall_nothing() {
     let plan = Plan {
-        before: Some(&[Deed::Talk; 30]),
+        before: Some(&[Deed::Talk; 67]), // for a second, until the next one asks for new keys
         deeds: &[Deed::Talk, Deed::Talk],
         may: &[Deed::CloseServer, Deed::Move],
     };
