@@ -265,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn byte_ring_behaves_like_a_queue(ops in prop::collection::vec((any::<u8>(), 0..300usize, 0..400u32), 1..100)) {
+        fn byte_ring_behaves_like_a_queue(ops in prop::collection::vec((any::<u8>(), 0..300usize, 0..400u32), 1..if cfg!(miri) { 20 } else { 100 })) {
             let mut ring = ByteRing { start: u32::MAX - 500, ..ByteRing::default() };
             let mut model = VecDeque::new();
             for (byte, count, release) in ops {

@@ -191,7 +191,7 @@ mod tests {
         fn the_buffer_is_a_map_of_the_newest_numbers(
             size in prop_oneof![40 => 1..200u16, 1 => Just(1 << 15)],
             start: u16,
-            ops in prop::collection::vec(op(), 1..300),
+            ops in prop::collection::vec(op(), 1..if cfg!(miri) { 30 } else { 300 }),
         ) {
             let mut buffer = SequenceBuffer::new(size);
             let mut model = BTreeMap::new();
