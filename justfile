@@ -4,6 +4,8 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 
 # Packages that are tested separately.
 beside := "-p interop -p tower-defence -p whitewater-capi"
+# Of the library. Of the other features only interop's `c` is not among them, which needs libclang.
+features := `sed -n '/^\[features\]/,/^\[/s/^\([a-z][a-z0-9-]*\) *=.*/\1/p' Cargo.toml | grep -v '^default$' | paste -sd ' '`
 
 _list:
     @just --list --unsorted
@@ -24,16 +26,11 @@ format:
     cargo fmt --all --manifest-path tests/tasks/Cargo.toml --check
     if command -v gofmt >/dev/null; then ! gofmt -d interop/go | grep .; fi
 
-# Clippy without features, with each and with all of them, and for the other packages.
-lint: && lint-beside
+# Clippy without features, with each and with all of them, for all packages: benchmarks, C, the game, interop; fuzzers, threads and tasks.
+lint:
     cargo clippy --all-targets --no-default-features -- -D warnings
-    for feature in $(sed -n '/^\[features\]/,/^\[/s/^\([a-z][a-z0-9-]*\) *=.*/\1/p' Cargo.toml | grep -v '^default$'); do \
-      cargo clippy -p whitewater --no-default-features --features "$feature" -- -D warnings; done
-    cargo clippy --all-targets --all-features -- -D warnings
-
-# Clippy for packages outside the default members: benchmarks, C, the game, interop, fuzzers.
-lint-beside:
-    cargo clippy --all-targets {{ beside }} -p whitewater-benches -- -D warnings
+    for feature in {{ features }}; do cargo clippy -p whitewater --no-default-features --features "$feature" -- -D warnings; done
+    cargo clippy --workspace --all-targets --features '{{ features }}' -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/threads/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/tasks/Cargo.toml -- -D warnings
