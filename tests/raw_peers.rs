@@ -1,13 +1,13 @@
 //! Bare KCP peers in virtual time: no socket, no sleep.
 
-use crate::common::configs;
 use crate::common::machine::Whole as _;
+use crate::common::{Raw, configs};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::wire::{Command, Header, Segment};
+use whitewater::kcp::wire::Command;
 use whitewater::kcp::{
-    Conv, Kcp, Millis, PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, RegisterError, Sn, Strangers,
+    Conv, Kcp, PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, RegisterError, Strangers,
 };
 use whitewater::machine::{DatagramQueue, Machine as _};
 use whitewater_sim::SimRng;
@@ -50,10 +50,7 @@ fn flushed(kcp: &mut Kcp<DatagramQueue>, now: Time) -> Vec<u8> {
 }
 
 fn segment(cmd: Command, sn: u32, una: u32) -> Vec<u8> {
-    let header = Header { conv: Conv(1), cmd, frg: 0, wnd: 128, ts: Millis(0), sn: Sn(sn), una: Sn(una) };
-    let mut bytes = Vec::new();
-    Segment { header, data: b"data" }.encode(&mut bytes);
-    bytes
+    Raw { cmd, una, ..Raw::push(sn, b"data") }.of(1)
 }
 
 fn events(peers: &mut Peers) -> Vec<PeerEvent> {

@@ -3,11 +3,9 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
-use common::ms;
 use common::sessions::{SUITE, World, client_config, on, random, server_address, server_config};
+use common::{Raw, ms};
 use whitewater::inside::session::wire::kind;
-use whitewater::kcp::wire::{Command, Header, Segment};
-use whitewater::kcp::{Conv, Millis, Sn};
 use whitewater::session::Server;
 use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
@@ -30,17 +28,7 @@ fn a_segment_0_from_the_address_of_a_client_ends_nothing() {
     let conv = u32::from_str_radix(&id.to_string(), 16).unwrap();
     let before = world.server.stats();
     for conv in [conv, conv ^ 1, 0, u32::MAX] {
-        let header = Header {
-            conv: Conv(conv),
-            cmd: Command::Push,
-            frg: 0,
-            wnd: 128,
-            ts: Millis(0),
-            sn: Sn(0),
-            una: Sn(0),
-        };
-        let mut segment = Vec::new();
-        Segment { header, data: b"begin anew" }.encode(&mut segment);
+        let segment = Raw::push(0, b"begin anew").of(conv);
         world.inject(address, &segment);
         let frame = [&[kind::DATA][..], &conv.to_le_bytes(), &[0; 4], &[0x81], &segment, &[0; 16]].concat();
         world.inject(address, &frame);

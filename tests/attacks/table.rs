@@ -16,15 +16,14 @@ use common::sessions::{
     server_config,
 };
 use common::tokens::{NOW, SERVER_ID, by_token, key, order, requiring, verifier};
-use common::{configs, ms};
+use common::{Raw, configs, ms};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use whitewater::inside::session::exchange::{Attempt, Responder};
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire::{Connect, Frame, FrameWriter, kind};
-use whitewater::kcp::wire::{Command, Header, Segment};
-use whitewater::kcp::{Conv, Kcp, Millis, PeerEvent, PeerId, Peers, PeersConfig, Sn, Strangers};
+use whitewater::kcp::{Conv, Kcp, PeerEvent, PeerId, Peers, PeersConfig, Strangers};
 use whitewater::machine::DatagramQueue;
 use whitewater::session::token::Order;
 use whitewater::session::{ClientState, Suite, public_key};
@@ -120,24 +119,9 @@ fn read(world: &mut World) -> Option<Vec<u8>> {
 /// A first message on the first channel, as frames.
 fn forged(world: &World) -> Vec<u8> {
     let mut body = Vec::new();
-    let segment = push(world.sessions[0].to_bits(), 0, b"forged");
+    let segment = Raw::push(0, b"forged").of(world.sessions[0].to_bits());
     FrameWriter::new(&mut body, 1400).push(&Frame::Kcp(&segment)).unwrap();
     body
-}
-
-fn push(conv: u32, sn: u32, data: &[u8]) -> Vec<u8> {
-    let header = Header {
-        conv: Conv(conv),
-        cmd: Command::Push,
-        frg: 0,
-        wnd: 128,
-        ts: Millis(0),
-        sn: Sn(sn),
-        una: Sn(0),
-    };
-    let mut bytes = Vec::new();
-    Segment { header, data }.encode(&mut bytes);
-    bytes
 }
 
 /// A listener for bare KCP, and a peer of it that has said hello.
@@ -181,7 +165,7 @@ impl Bare {
 fn an_off_path_attacker_impersonates_only_peers_of_bare_kcp() {
     check("an off-path attacker cannot impersonate a peer", |suite| {
         let Some(suite) = suite else {
-            return yes(Bare::new().reads(Bare::address(), &push(CONV, 1, b"forged")).is_none());
+            return yes(Bare::new().reads(Bare::address(), &Raw::push(1, b"forged").of(CONV)).is_none());
         };
         // The attacker knows everything but what crossed the network, even the session's number.
         let mut world = connected(1, suite);
@@ -272,7 +256,7 @@ fn is_fooled(suite: Suite, psk: [u8; 32]) -> bool {
 fn nobody_on_the_path_changes_what_encrypted_sessions_carry() {
     check("an on-path attacker cannot change or insert anything", |suite| {
         let Some(suite) = suite else {
-            let changed = push(CONV, 1, b"changed");
+            let changed = Raw::push(1, b"changed").of(CONV);
             return yes(Bare::new().reads(Bare::address(), &changed).is_none());
         };
         match (is_changed(suite), is_fooled(suite, [0xbb; 32])) {
@@ -288,7 +272,7 @@ fn only_whoever_has_the_secret_or_the_private_key_passes_for_the_server() {
     check("no man in the middle", |suite| {
         let Some(suite) = suite else {
             let mut bare = Bare::new();
-            bare.client.input(START, &push(CONV, 0, b"I am the server")).unwrap();
+            bare.client.input(START, &Raw::push(0, b"I am the server").of(CONV)).unwrap();
             return yes(bare.client.recv().is_none());
         };
         match (is_fooled(suite, [0xbb; 32]), is_fooled(suite, PSK)) {
@@ -387,7 +371,7 @@ fn a_client_with_encryption_may_move() {
     check("the client may change its address", |suite| {
         let Some(suite) = suite else {
             let (mut bare, moved) = (Bare::new(), client_address(1, 1001));
-            return yes(bare.reads(moved, &push(CONV, 1, b"from elsewhere")).is_some());
+            return yes(bare.reads(moved, &Raw::push(1, b"from elsewhere").of(CONV)).is_some());
         };
         let mut world = connected(1, suite);
         world.rebind(0, client_address(9, 9));
@@ -402,7 +386,7 @@ fn an_address_is_proven_before_a_server_works_for_it() {
     check("an address is proven before the server works for it", |suite| {
         let Some(suite) = suite else {
             let mut peers = Peers::new(&PeersConfig::default(), &mut SimRng::new(1, 1)).unwrap();
-            peers.give(START, Bare::address(), &push(CONV, 0, b"spoofed"));
+            peers.give(START, Bare::address(), &Raw::push(0, b"spoofed").of(CONV));
             return yes(peers.is_empty());
         };
         let (server, client) = ends(suite);

@@ -10,7 +10,6 @@ use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, Frame, FrameWriter, Frames, Hello, Msg1, Msg2,
 };
 use whitewater::kcp::wire::{Header, Segment};
-use whitewater::kcp::{Conv, Millis, Sn};
 use whitewater::session::Suite;
 
 pub(crate) struct Rogue {
@@ -89,13 +88,7 @@ impl Rogue {
 
     /// The bytes of segments of a channel.
     pub(crate) fn channel(&self, channel: u32, segments: &[Raw]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for Raw { cmd, frg, wnd, ts, sn, una, data } in segments {
-            let (conv, ts, sn, una) = (Conv(self.sid.wrapping_add(channel)), Millis(*ts), Sn(*sn), Sn(*una));
-            let header = Header { conv, cmd: *cmd, frg: *frg, wnd: *wnd, ts, sn, una };
-            Segment { header, data }.encode(&mut bytes);
-        }
-        bytes
+        segments.iter().flat_map(|segment| segment.of(self.sid.wrapping_add(channel))).collect()
     }
 
     /// What the server has sent since the last call: the segments of its first channel, and the total size in

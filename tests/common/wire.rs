@@ -39,18 +39,21 @@ impl Raw {
 
     /// A datagram with only this segment.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        Self::datagram(std::slice::from_ref(self))
+        self.of(CONV)
+    }
+
+    /// The same in another conversation.
+    pub(crate) fn of(&self, conv: u32) -> Vec<u8> {
+        let Self { cmd, frg, wnd, ts, sn, una, ref data } = *self;
+        let header = Header { conv: Conv(conv), cmd, frg, wnd, ts: Millis(ts), sn: Sn(sn), una: Sn(una) };
+        let mut bytes = Vec::new();
+        Segment { header, data }.encode(&mut bytes);
+        bytes
     }
 
     /// A datagram of segments.
     pub(crate) fn datagram(segments: &[Self]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for Self { cmd, frg, wnd, ts, sn, una, data } in segments {
-            let (ts, sn, una) = (Millis(*ts), Sn(*sn), Sn(*una));
-            let header = Header { conv: Conv(CONV), cmd: *cmd, frg: *frg, wnd: *wnd, ts, sn, una };
-            Segment { header, data }.encode(&mut bytes);
-        }
-        bytes
+        segments.iter().flat_map(Self::bytes).collect()
     }
 }
 
