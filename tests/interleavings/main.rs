@@ -33,10 +33,10 @@ fn a_handshake_ends_up_or_over_at_both_ends() {
         deeds: &[],
         may: &[Deed::CloseClient, Deed::Move, Deed::RestartServer, Deed::RestartClient],
     };
-    let mut found = explore(plan, Suite::Checked, faults(2));
-    found += explore(plan, Suite::Checked, free(4));
-    found += explore(plan, SUITE, faults(2));
-    found += explore(Plan { before: Some(&[]), deeds: &[Deed::RestartServer], ..plan }, SUITE, faults(1));
+    let restarted = Plan { before: Some(&[]), deeds: &[Deed::RestartServer], ..plan };
+    let mut found =
+        explore(plan, [(Suite::Checked, faults(2)), (Suite::Checked, free(4)), (SUITE, faults(2))]);
+    found += explore(restarted, [(SUITE, faults(1))]);
     found.happened(&["client: Local(1)", "client: ServerForgot", "server: Peer(1)", "server: Timeout"]);
     found.is_as_documented("a handshake");
 }
@@ -48,10 +48,7 @@ fn whoever_closes_both_ends_are_over_once() {
         deeds: &[Deed::Talk, Deed::CloseClient],
         may: &[Deed::Talk, Deed::CloseServer, Deed::KickClient, Deed::Move, Deed::RestartServer],
     };
-    let mut found = explore(plan, Suite::Checked, faults(2));
-    found += explore(plan, Suite::Checked, free(4));
-    found += explore(plan, SUITE, faults(1));
-    found += explore(plan, SUITE, free(3));
+    let found = explore(plan, both_ways(1));
     found.happened(&[
         "client: Local(1)",
         "client: Peer(2)",
@@ -69,10 +66,7 @@ fn a_redirected_client_is_told_once() {
         deeds: &[Deed::Redirect, Deed::CloseServer],
         may: &[Deed::Talk, Deed::CloseClient, Deed::Move, Deed::RestartServer],
     };
-    let mut found = explore(plan, Suite::Checked, faults(2));
-    found += explore(plan, Suite::Checked, free(4));
-    found += explore(plan, SUITE, faults(2));
-    found += explore(plan, SUITE, free(3));
+    let found = explore(plan, both_ways(2));
     found.happened(&["redirected", "client: Peer(2)", "server: Local(2)", "client: ServerForgot"]);
     found.is_as_documented("a redirect");
 }
@@ -84,8 +78,7 @@ fn a_client_that_moves_is_followed_or_both_ends_are_over() {
         deeds: &[Deed::Move, Deed::Talk],
         may: &[Deed::Move, Deed::CloseClient, Deed::CloseServer, Deed::RestartServer],
     };
-    let mut found = explore(plan, SUITE, faults(2));
-    found += explore(plan, SUITE, free(3));
+    let found = explore(plan, [(SUITE, faults(2)), (SUITE, free(3))]);
     if SUITE != Suite::Checked {
         found.happened(&["moved", "client: Local(1)", "server: Local(2)"]);
     }
@@ -99,8 +92,7 @@ fn a_client_that_starts_again_gets_a_session_and_the_old_one_ends() {
         deeds: &[Deed::RestartClient],
         may: &[Deed::CloseServer, Deed::CloseClient, Deed::Move, Deed::RestartServer],
     };
-    let mut found = explore(plan, Suite::Checked, faults(2));
-    found += explore(plan, SUITE, faults(1));
+    let found = explore(plan, [(Suite::Checked, faults(2)), (SUITE, faults(1))]);
     found.happened(&["client: Local(1)", "server: Timeout"]);
     found.is_as_documented("a client that starts again");
 }
@@ -112,8 +104,7 @@ fn new_keys_stall_nothing() {
         deeds: &[Deed::Talk, Deed::Talk],
         may: &[Deed::CloseServer, Deed::Move],
     };
-    let mut found = explore(plan, SUITE, faults(2));
-    found += explore(plan, SUITE, free(3));
+    let found = explore(plan, [(SUITE, faults(2)), (SUITE, free(3))]);
     found.happened(&["client: Local(1)", "server: Local(2)"]);
     if SUITE != Suite::Checked {
         found.happened(&["new keys", "moved"]);
@@ -159,7 +150,18 @@ impl Found {
     }
 }
 
-fn explore(plan: Plan, suite: Suite, search: Search) -> Found {
+/// Without encryption, and with it, which takes longer.
+fn both_ways(with: u8) -> [(Suite, Search); 4] {
+    [(Suite::Checked, faults(2)), (Suite::Checked, free(4)), (SUITE, faults(with)), (SUITE, free(3))]
+}
+
+fn explore<const N: usize>(plan: Plan, searches: [(Suite, Search); N]) -> Found {
+    let mut found = Found::default();
+    searches.into_iter().for_each(|(suite, search)| found += search_once(plan, suite, search));
+    found
+}
+
+fn search_once(plan: Plan, suite: Suite, search: Search) -> Found {
     let (server, client) = configs(suite);
     let token = token(suite);
     let (mut explorer, mut found) = (Explorer::new(search), Found::default());
