@@ -1,14 +1,14 @@
 //! What servers and clients have in common, for code that runs either on a thread or a task.
 
 use crate::machine::Machine;
-use crate::session::{Client, ClientState, Connection, Event, Server, SessionConfig, SessionId};
+use crate::session::{Connection, Event, SessionConfig, SessionId};
 use crate::time::Time;
 
 /// Which session. A client has only one.
-pub(super) type Id = Option<SessionId>;
+pub(crate) type Id = Option<SessionId>;
 
 /// One end of sessions: a server with its sessions, or a client with one.
-pub(super) trait End: Machine + Send + 'static {
+pub(crate) trait End: Machine + Send + 'static {
     fn config(&self) -> &SessionConfig;
     fn next_event(&mut self) -> Option<(Id, Event)>;
     fn connection(&mut self, id: Id) -> Option<&mut Connection>;
@@ -16,53 +16,4 @@ pub(super) trait End: Machine + Send + 'static {
     fn close(&mut self, now: Time, id: Id, code: u16, text: &str);
     /// Closes every session that can be closed now, except some. Returns whether all sessions are over.
     fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool;
-}
-
-impl End for Server {
-    fn config(&self) -> &SessionConfig {
-        self.session_config()
-    }
-
-    fn next_event(&mut self) -> Option<(Id, Event)> {
-        self.poll_event().map(|(id, event)| (Some(id), event))
-    }
-
-    fn connection(&mut self, id: Id) -> Option<&mut Connection> {
-        self.connection_mut(id?)
-    }
-
-    fn close(&mut self, now: Time, id: Id, code: u16, text: &str) {
-        if let Some(id) = id {
-            let _ = self.close_with(now, id, code, text);
-        }
-    }
-
-    fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool {
-        self.close_all(now, code, |id| except(Some(id)))
-    }
-}
-
-impl End for Client {
-    fn config(&self) -> &SessionConfig {
-        self.session_config()
-    }
-
-    fn next_event(&mut self) -> Option<(Id, Event)> {
-        Some((None, self.poll_event()?))
-    }
-
-    fn connection(&mut self, _: Id) -> Option<&mut Connection> {
-        self.connection_mut()
-    }
-
-    fn close(&mut self, now: Time, _: Id, code: u16, text: &str) {
-        let _ = self.close_with(now, code, text);
-    }
-
-    fn close_rest(&mut self, now: Time, code: u16, except: impl Fn(Id) -> bool) -> bool {
-        if !except(None) {
-            Self::close(self, now, code);
-        }
-        self.state() == ClientState::Closed
-    }
 }

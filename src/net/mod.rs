@@ -89,6 +89,7 @@ mod client;
 mod clock;
 mod driver;
 mod end;
+mod ends;
 mod error;
 pub(crate) mod listener;
 mod server;

@@ -1,4 +1,4 @@
-//! The files of `src/net/thread`, and `src/net/shards.rs`, as they are, over threads, atomics, queues and a bell that a
+//! The files of `src/net/thread`, `src/net/end.rs` and `src/net/shards.rs`, as they are, over threads, atomics, queues and a bell that a
 //! scheduler steps through, and over a session that says back what it hears instead of one with a socket.
 
 #![allow(dead_code, reason = "the files have more than these tests need")]
@@ -56,6 +56,7 @@ mod time {
 
 mod net {
     pub(crate) mod driver;
+    #[path = "../../../../src/net/end.rs"]
     pub(crate) mod end;
     #[path = "../../../../src/net/shards.rs"]
     pub(crate) mod shards;
