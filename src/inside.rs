@@ -1,4 +1,4 @@
-//! Internals for tests, fuzzers and benchmarks. Not part of the API: they change without notice.
+//! Internals for tests, fuzzers and benchmarks, and for the crates of this repository. Not part of the API: they change without notice.
 
 /// Re-exports the public items of modules under the names of those modules.
 macro_rules! doors {

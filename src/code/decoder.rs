@@ -1,9 +1,10 @@
 //! Rebuilds missing segments from received segments and repairs.
 
+use super::field::mul;
 use super::history::History;
 use super::repair::{COVER_MAX, Cover, RepairError, SYMBOL_HEAD};
 use super::solver::{Row, Solver};
-use super::sum::{Sum, mul};
+use super::sum::Sum;
 use crate::seq::Sn;
 use crate::time::Millis;
 

@@ -31,6 +31,7 @@
 pub(crate) mod budget;
 mod decoder;
 mod encoder;
+pub mod field;
 mod history;
 mod repair;
 mod solver;

@@ -1,6 +1,7 @@
 //! The erasure code: each shard is a value of one polynomial over GF(256).
 
 use super::super::config::Shards;
+use whitewater::inside::code::field::{inverse, mul, mul_add};
 
 /// Makes parity from data. It never changes, so all peers of a socket share it.
 ///
@@ -42,7 +43,8 @@ impl Basis {
     /// The points must differ.
     pub(super) fn new(points: Vec<u8>) -> Self {
         let others = |at: u8| points.iter().filter(move |other| **other != at);
-        let scale = |at: u8| inverse(others(at).fold(1, |product, other| mul(product, at ^ other)));
+        let scale =
+            |at: u8| inverse(others(at).fold(1, |product, other| mul(product, at ^ other))).unwrap_or(0);
         let scales = points.iter().map(|at| scale(*at)).collect();
         Self { points, scales }
     }
@@ -51,68 +53,13 @@ impl Basis {
     pub(super) fn at(&self, x: u8) -> impl Iterator<Item = u8> {
         let all = self.points.iter().fold(1, |product, at| mul(product, x ^ at));
         let points = self.points.iter().zip(&self.scales);
-        points.map(move |(at, scale)| mul(mul(all, inverse(x ^ at)), *scale))
+        points.map(move |(at, scale)| mul(mul(all, inverse(x ^ at).unwrap_or(0)), *scale))
     }
 }
-
-/// Adds `factor` times `from` to `to`, byte by byte, up to the shorter of the two.
-#[inline]
-pub(super) fn mul_add(to: &mut [u8], factor: u8, from: &[u8]) {
-    let masks: [u8; 8] = std::array::from_fn(|bit| 0u8.wrapping_sub(factor >> bit & 1));
-    for (to, from) in to.iter_mut().zip(from) {
-        let mut power = *from; // times x, x^2, ..
-        for mask in masks {
-            *to ^= power & mask;
-            power = times_x(power);
-        }
-    }
-}
-
-/// `a` times x, written so that a loop over bytes compiles to vector instructions.
-#[inline(always)]
-const fn times_x(a: u8) -> u8 {
-    let carry = (a.cast_signed() >> 7).cast_unsigned();
-    (a << 1) ^ (carry & POLYNOMIAL)
-}
-
-const fn mul(a: u8, b: u8) -> u8 {
-    let (mut product, mut power, mut rest) = (0, a, b);
-    while rest > 0 {
-        product ^= power & 0u8.wrapping_sub(rest & 1);
-        power = times_x(power);
-        rest >>= 1;
-    }
-    product
-}
-
-/// The inverse of `a`; 0 for 0.
-const fn inverse(a: u8) -> u8 {
-    let (mut inverse, mut square, mut left) = (1, a, 7);
-    while left > 0 {
-        square = mul(square, square);
-        inverse = mul(inverse, square); // a^254 in the end, and a^255 is 1
-        left -= 1;
-    }
-    inverse
-}
-
-/// The low byte of the polynomial 0x11d. Source: klauspost/reedsolomon, `galois.go`.
-const POLYNOMIAL: u8 = 0x1d;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_byte_but_zero_has_an_inverse() {
-        assert_eq!(inverse(0), 0);
-        for a in 1..=u8::MAX {
-            assert_eq!(mul(a, inverse(a)), 1);
-            let mut product = [0];
-            mul_add(&mut product, a, &[0x53]);
-            assert_eq!(product, [mul(a, 0x53)]);
-        }
-    }
 
     #[test]
     fn the_last_shards_of_the_largest_groups_determine_the_first() {

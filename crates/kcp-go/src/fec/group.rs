@@ -3,8 +3,9 @@
 use super::super::config::Shards;
 use super::super::datagram::{Shard, kcp_of};
 use super::super::stats::Stats;
-use super::code::{Basis, mul_add};
+use super::code::Basis;
 use std::mem;
+use whitewater::inside::code::field::mul_add;
 
 /// Keeps as many shards of a group as are needed to rebuild the rest, and rebuilds only once.
 #[derive(Debug)]
