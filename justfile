@@ -94,9 +94,9 @@ c:
 sanitize:
     capi/tests/sanitize.sh
 
-# Looks for undefined behaviour behind the C functions with Miri; needs nightly. `just miri all`: in decoders, rings, codes and messages too, hours.
-miri what="":
-    tools/miri.sh {{ what }}
+# Looks for undefined behaviour behind the C functions, in decoders, rings, codes and messages with Miri; needs nightly. `just miri 50`: 25 times the cases.
+miri cases="":
+    tools/miri.sh {{ cases }}
 
 # Tests the other packages; with `c` also against ikcp.c, which needs libclang.
 test-beside features="":
