@@ -175,7 +175,7 @@ mod tests {
         #[test]
         fn it_keeps_the_latest_segments(
             start: u32,
-            arrivals in prop::collection::vec((0..40u32, 0..200usize, any::<u8>()), 0..if cfg!(miri) { 30 } else { 300 }),
+            arrivals in prop::collection::vec((0..40u32, 0..200usize, any::<u8>()), 0..if cfg!(miri) { 15 } else { 300 }),
         ) {
             let (segments, bytes) = (16, 1500);
             let mut history = History::new(16, 1500);
