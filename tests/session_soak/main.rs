@@ -155,5 +155,5 @@ const PLAYERS: usize = 1000;
 /// 4 KiB for each: less than a session. In a third of 24 hours, 24,000 sessions begin.
 const GROWTH_MAX: i64 = 4_096_000;
 
-/// Runs in the gate: 20 s on one core.
+/// Runs unless `SESSION_SOAK` is set: a few seconds on one core.
 const RUNS: u64 = 1_000;
