@@ -462,6 +462,37 @@ async fn a_server_shuts_down_once_everything_has_arrived_and_frees_its_port() {
     timeout(PATIENCE, again).await.unwrap();
 }
 
+/// A task that waits learns it, and so does one that asks later.
+#[tokio::test]
+async fn nobody_waits_for_a_session_of_a_server_that_was_shut_down() {
+    let (server, _session, _client) = pair().await;
+    let server = std::sync::Arc::new(server);
+    let tasks: Vec<_> = (0..4)
+        .map(|number| {
+            let server = std::sync::Arc::clone(&server);
+            tokio::spawn(async move {
+                if number % 2 == 0 {
+                    server.accept().await.map(drop)
+                } else {
+                    server.next_request().await.map(drop)
+                }
+            })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    timeout(PATIENCE, server.shutdown(3)).await.unwrap().unwrap();
+    let later = [server.accept().await.map(drop), server.next_request().await.map(drop)];
+    let mut answers = Vec::from(later);
+    for task in tasks {
+        answers.push(timeout(PATIENCE, task).await.unwrap().unwrap());
+    }
+    for answer in answers {
+        let error = answer.unwrap_err();
+        assert_eq!(Error::of(&error), Some(&Error::Closed { reason: CloseReason::Local(3) }));
+        assert_eq!(error.kind(), ErrorKind::NotConnected);
+    }
+}
+
 fn client_config(user: &[u8]) -> ClientConfig {
     let psk = (SUITE != Suite::Checked).then(|| PSK.into());
     ClientConfig { suite: SUITE, psk, user: user.to_vec(), ..ClientConfig::insecure(config()) }

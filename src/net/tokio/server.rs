@@ -20,7 +20,7 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 /// The server's end of sessions: one UDP socket, one task, and a [`Session`] for each connected client. Or
 /// several sockets and tasks on one port: [`bind_shards`](Self::bind_shards).
@@ -94,7 +94,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the socket has failed.
+    /// After a [`shutdown`](Self::shutdown), `NotConnected` with [`Error::Closed`](crate::net::Error::Closed) inside; or if the
+    /// socket has failed.
     pub async fn accept(&self) -> io::Result<Session> {
         poll_fn(|cx| {
             let first = self.first.fetch_add(1, Ordering::Relaxed);
@@ -115,7 +116,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the socket has failed.
+    /// As [`accept`](Self::accept).
     pub async fn next_request(&self) -> io::Result<Request> {
         poll_fn(|cx| {
             for shard in &self.shards {
@@ -174,7 +175,7 @@ impl Server {
 
     /// Closes all sessions and waits until they are over: until everything sent has arrived and they have
     /// said goodbye, for at most `drain` of the config plus two seconds. Clients that connect meanwhile are
-    /// turned away.
+    /// turned away, and [`accept`](Self::accept) ends with an error.
     ///
     /// # Errors
     ///
@@ -182,10 +183,12 @@ impl Server {
     pub async fn shutdown(&self, code: u16) -> io::Result<()> {
         for shard in &self.shards {
             let now = shard.shared.clock.now();
-            shard.shared.change(|state: &mut State<_>| {
-                state.refuse(now);
+            let woken = shard.shared.change(|state: &mut State<_>| {
+                let woken = state.end(now, code);
                 state.core.shutdown(now, code);
+                woken
             });
+            woken.into_iter().for_each(Waker::wake);
         }
         for shard in &self.shards {
             poll_fn(|cx| shard.poll_idle(cx)).await?;

@@ -6,12 +6,13 @@
 //! driver, which is polled once for all of them; whoever waits leaves a waker.
 
 use super::super::clock::Clock;
+use super::super::error::Error;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::{Core, Member as _, Notice};
 use super::waiting::{For, Waiting};
 use crate::channel::RecvError;
 use crate::hash::Given;
-use crate::session::Event;
+use crate::session::{CloseReason, Event};
 use crate::time::Time;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -43,6 +44,8 @@ pub(super) struct State<C: Core> {
     owners: usize,
     /// Whether new sessions are kept for an acceptor; otherwise they are released.
     pub(super) is_accepting: bool,
+    /// The code of a shutdown: there will be no more sessions.
+    ended: Option<u16>,
     /// The waker of the driver while it sleeps.
     pub(super) driver: Option<Waker>,
     /// Sessions with tasks that wait for room behind one that was woken. They must be woken if that one does
@@ -67,6 +70,7 @@ impl<C: Core> Shared<C> {
             finishers: Vec::new(),
             owners: 0,
             is_accepting,
+            ended: None,
             driver: None,
             behind: Vec::new(),
             next: None,
@@ -229,6 +233,19 @@ impl<C: Core> State<C> {
         }
     }
 
+    /// Does the same for a shutdown. Returns the tasks to wake that waited for a session or a request.
+    pub(super) fn end(&mut self, now: Time, code: u16) -> Vec<Waker> {
+        self.refuse(now);
+        self.ended = Some(code);
+        self.acceptors.drain(..).chain(self.askers.drain(..)).collect()
+    }
+
+    /// Why there will be no more sessions, after a shutdown.
+    fn ended(&self) -> Option<io::Error> {
+        let reason = CloseReason::Local(self.ended?);
+        Some(Error::Closed { reason }.into())
+    }
+
     pub(super) fn failure(&self) -> Option<io::Error> {
         self.failed.as_ref().map(|(kind, error)| io::Error::new(*kind, error.clone()))
     }
@@ -315,8 +332,10 @@ impl<C: Core> Acceptor<C> {
     }
 
     pub(super) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Handle<C>>> {
-        let next =
-            |state: &mut State<C>| state.incoming.pop_front().map(|id| Handle::of(&self.shared, state, id));
+        let next = |state: &mut State<C>| {
+            let handle = state.incoming.pop_front().map(|id| Ok(Handle::of(&self.shared, state, id)));
+            handle.or_else(|| state.ended().map(Err))
+        };
         self.poll(cx, |state| &mut state.acceptors, next)
     }
 
@@ -331,7 +350,7 @@ impl<C: Core> Acceptor<C> {
             while let (None, Some(id)) = (&taken, state.asking.pop_front()) {
                 taken = take(state, id);
             }
-            taken
+            taken.map(Ok).or_else(|| state.ended().map(Err))
         };
         self.poll(cx, |state| &mut state.askers, next)
     }
@@ -339,7 +358,7 @@ impl<C: Core> Acceptor<C> {
     /// Waits until no session is left.
     pub(super) fn poll_idle(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         let is_idle = |state: &mut State<C>| state.failed.is_none() && state.core.is_idle();
-        self.poll(cx, |state| &mut state.finishers, |state| is_idle(state).then_some(()))
+        self.poll(cx, |state| &mut state.finishers, |state| is_idle(state).then_some(Ok(())))
     }
 
     /// Waits among `tasks` until `found` finds something or the socket fails.
@@ -347,10 +366,10 @@ impl<C: Core> Acceptor<C> {
         &self,
         cx: &Context<'_>,
         tasks: fn(&mut State<C>) -> &mut Vec<Waker>,
-        found: impl FnOnce(&mut State<C>) -> Option<T>,
+        found: impl FnOnce(&mut State<C>) -> Option<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let mut state = self.shared.lock();
-        if let Some(found) = found(&mut state).map(Ok).or_else(|| state.failure().map(Err)) {
+        if let Some(found) = found(&mut state).or_else(|| state.failure().map(Err)) {
             return Poll::Ready(found);
         }
         let tasks = tasks(&mut state);
