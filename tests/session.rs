@@ -217,6 +217,7 @@ fn an_end_that_was_frozen_gives_the_other_two_seconds() {
     assert!(world.client().is_connected() && world.session().is_connected());
     world.clients[0].frozen = true;
     world.run(70_000);
+    world.set_links(0, &path(1.0), &path(1.0)); // or the server, which has given up, says so
     world.clients[0].frozen = false;
     world.run(1_900);
     assert!(world.client().is_connected());

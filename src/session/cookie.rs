@@ -80,8 +80,8 @@ impl Claim {
     }
 }
 
-/// The key for reset tokens: 16 random bytes that nobody else has, and that must survive a restart of the
-/// server.
+/// The key for reset tokens: 16 random bytes that nobody else has. To end sessions from before a restart, it must
+/// survive that.
 pub struct ResetKey(Zeroizing<[u8; 16]>);
 
 impl ResetKey {
@@ -89,6 +89,12 @@ impl ResetKey {
     #[must_use]
     pub fn new(random: [u8; 16]) -> Self {
         Self(Zeroizing::new(random))
+    }
+
+    /// A key that follows from a secret of the process, for sessions that the process itself gives up.
+    #[must_use]
+    pub fn derived(secret: &[u8; 16]) -> Self {
+        Self::new(SipHasher24::new_with_key(secret).hash(b"ww/1 reset").as_bytes())
     }
 
     /// The token for the session that the server calls `sid`, for a client at `address`. An attacker who

@@ -11,7 +11,9 @@ use crate::common;
 use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address, client_config, random, server_address, server_config};
+use common::sessions::{
+    SUITE, World, client_address, client_config, connect_of, random, server_address, server_config,
+};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use whitewater::inside::session::wire::kind;
@@ -102,6 +104,27 @@ fn a_reset_for_another_port_ends_nothing_and_the_one_for_its_own_tells_a_client_
     assert_eq!(world.clients[0].closed(), Some(CloseReason::ServerForgot));
     assert!(world.now.since(start) <= ms(600), "a keepalive and a round trip");
     assert_eq!(own, client_address(1, 1000));
+}
+
+/// The server has told the client that it is in, and has given its place to somebody else when its first packet comes.
+/// Without a word it would be silent for 20 s.
+#[test]
+fn a_client_whose_place_went_to_others_is_told_within_a_round_trip() {
+    let config = ServerConfig { half_open: 1, ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = World::new(1, &config);
+    world.add(&path(), &path(), &SessionConfig::default(), client_config(SUITE));
+    assert!(world.run_until(1_000, |world| world.server.stats().accepted == 1));
+    let other = ([60, 0, 0, 1], 9).into();
+    let connect = connect_of(&mut world, other, 9, client_config(SUITE));
+    world.inject(other, &connect);
+    assert_eq!(world.server.stats().unconfirmed, 1, "it made room");
+    let start = world.now;
+    assert!(world.run_until(200, |world| world.clients[0].closed().is_some()));
+    assert_eq!(world.clients[0].closed(), Some(CloseReason::ServerForgot));
+    assert!(
+        world.now.since(start) <= ms(65),
+        "half a round trip until it believes that it is up, and one more"
+    );
 }
 
 /// What is known of one id, by whoever had a session, says nothing of the next.

@@ -30,7 +30,7 @@ settings! {
         /// The key of reset tokens. With it, clients of sessions that the server no longer knows are told at once. It
         /// must survive what makes the server lose its sessions, such as a restart of the process. A client whose
         /// address or port has changed since it connected is not told. `None`: it follows from the key of
-        /// [`tokens`](Self::tokens); without tokens, nobody is told.
+        /// [`tokens`](Self::tokens); without tokens, clients are told as long as the process runs.
         pub reset_key: Option<[u8; 16]> = None;
         /// What clients are told in the handshake if the application is not asked: at most 256 bytes.
         pub user: Vec<u8> = Vec::new(), 0..=USER_MAX as u64;

@@ -202,12 +202,12 @@ impl Server {
         session: Result<u32, u16>,
         user: &[u8],
     ) -> Option<(Answer, Keys)> {
-        let token = |id| Some(self.reset_key()?.token(id, address));
+        let token = |id| self.reset_key().token(id, address);
         let msg2 = Msg2 {
             server_sid: session.unwrap_or(0),
             said: self.config.session.said(user),
             rejected: session.err(),
-            reset_token: session.ok().and_then(token).unwrap_or_default(),
+            reset_token: session.ok().map(token).unwrap_or_default(),
         };
         let [mut payload, mut message, mut accept] = [const { Vec::new() }; 3];
         msg2.encode(&mut payload).ok()?;

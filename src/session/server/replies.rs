@@ -78,20 +78,19 @@ impl Server {
 
     /// Tells the sender of `len` bytes to an unknown session so, in fewer bytes.
     pub(super) fn reset(&mut self, now: Time, to: SocketAddr, sid: u32, len: usize) {
-        if len > RESET_LEN
-            && self.rates.resets.spend(now)
-            && let Some(key) = self.reset_key()
-        {
-            let reset = Reset { sid, token: key.token(sid, to) };
+        if len > RESET_LEN && self.rates.resets.spend(now) {
+            let reset = Reset { sid, token: self.reset_key().token(sid, to) };
             self.stats.resets += 1;
             self.reply_short(now, to, |buf| _ = reset.encode(buf));
         }
     }
 
-    /// What reset tokens are made with: the key that was set, or one that follows from that of connect tokens.
-    pub(super) fn reset_key(&self) -> Option<ResetKey> {
+    /// What reset tokens are made with: the key that was set, or one that follows from that of connect tokens, or one
+    /// that nobody has after a restart.
+    pub(super) fn reset_key(&self) -> ResetKey {
         let of_tokens = || self.tokens.as_ref()?.reset_key();
-        self.config.reset_key.map(ResetKey::new).or_else(of_tokens)
+        let own = || ResetKey::derived(&self.hash_key);
+        self.config.reset_key.map(ResetKey::new).or_else(of_tokens).unwrap_or_else(own)
     }
 
     /// Replies with what `write` appends, at most as many bytes as a CHALLENGE.
