@@ -47,36 +47,85 @@ impl Rate {
         self.limit.spend(now, &mut self.full_at)
     }
 
-    /// Whether more than half of the bucket is spent.
-    pub(crate) fn is_low(&self, now: Time) -> bool {
-        self.full_at.since(now) * 2 > self.limit.bucket
+    /// How much of the bucket is spent beyond the half of it, in 256ths of that.
+    pub(crate) fn strain(&self, now: Time) -> u32 {
+        let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        strain(micros(self.full_at.since(now)), micros(self.limit.bucket))
     }
 }
 
-/// A token bucket for each address, or for each network. The tables have a fixed size and map addresses to buckets by a
-/// keyed hash, so a flood from many addresses costs no memory. An address has a bucket in each of two tables, and the
-/// fuller one counts: a flood from n addresses makes one of (4096 / n)² others wait. Source: Estan and Varghese, New
+/// How much of `all` is used beyond the half of it, in 256ths of that.
+pub(crate) fn strain(used: u64, all: u64) -> u32 {
+    let beyond = used.saturating_mul(2).saturating_sub(all).saturating_mul(256);
+    u32::try_from(beyond.checked_div(all).unwrap_or(256).min(256)).unwrap_or(256)
+}
+
+/// A time for each address, or for each network. The tables have a fixed size and map addresses to times by a
+/// keyed hash, so a flood from many addresses costs no memory. An address has a time in each of two tables, and the
+/// earlier one counts: a flood from n addresses affects one of (entries / n)² others. Source: Estan and Varghese, New
 /// Directions in Traffic Measurement and Accounting, 2002, multistage filters with conservative update.
 #[derive(Clone, Debug)]
-pub(crate) struct AddressRate {
-    full_at: [Box<[Time]>; 2],
+struct Times {
+    tables: [Box<[Time]>; 2],
     hash: Keyed,
+}
+
+impl Times {
+    fn new(entries: usize, key: [u64; 2]) -> Self {
+        Self { tables: [(); 2].map(|()| vec![Time::ZERO; entries].into()), hash: Keyed(key) }
+    }
+
+    fn of(&mut self, host: IpAddr) -> Option<[&mut Time; 2]> {
+        let hash = self.hash.hash_one(host);
+        let [first, second] = &mut self.tables;
+        let slot = |hash: u64| usize::try_from(hash % first.len().max(1) as u64).unwrap_or(0);
+        let slots = [slot(hash), slot(hash >> 32)];
+        Some([first.get_mut(slots[0])?, second.get_mut(slots[1])?])
+    }
+}
+
+/// When each address or network had its last turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns(Times);
+
+impl Turns {
+    /// For about so many that have had one lately.
+    pub(crate) fn new(entries: usize, key: [u64; 2]) -> Self {
+        Self(Times::new(entries, key))
+    }
+
+    /// Whether the last turn of `host` was at least `wait` ago, or it has had none.
+    pub(crate) fn is_due(&mut self, now: Time, host: IpAddr, wait: Duration) -> bool {
+        self.0.of(host).is_some_and(|[first, second]| {
+            let last = (*first).min(*second);
+            last == Time::ZERO || now.since(last) >= wait
+        })
+    }
+
+    pub(crate) fn take(&mut self, now: Time, host: IpAddr) {
+        for time in self.0.of(host).into_iter().flatten() {
+            *time = now;
+        }
+    }
+}
+
+/// A token bucket for each address, or for each network.
+#[derive(Clone, Debug)]
+pub(crate) struct AddressRate {
+    /// When each is full.
+    full_at: Times,
     limit: Limit,
 }
 
 impl AddressRate {
     pub(crate) fn new(per_second: u32, burst: u32, key: [u64; 2]) -> Self {
-        Self {
-            full_at: [(); 2].map(|()| vec![Time::ZERO; BUCKETS].into()),
-            hash: Keyed(key),
-            limit: Limit::new(per_second, burst),
-        }
+        Self { full_at: Times::new(BUCKETS, key), limit: Limit::new(per_second, burst) }
     }
 
     /// Takes a token of `host`. Returns `false` if there is none.
     pub(crate) fn spend(&mut self, now: Time, host: IpAddr) -> bool {
         let limit = self.limit;
-        let Some([first, second]) = self.buckets(host) else { return false };
+        let Some([first, second]) = self.full_at.of(host) else { return false };
         let mut full_at = (*first).min(*second);
         let is_there = limit.spend(now, &mut full_at);
         if is_there {
@@ -88,14 +137,7 @@ impl AddressRate {
     /// Whether there is a token of `host`.
     pub(crate) fn has(&mut self, now: Time, host: IpAddr) -> bool {
         let limit = self.limit;
-        self.buckets(host).is_some_and(|[first, second]| limit.spend(now, &mut (*first).min(*second)))
-    }
-
-    fn buckets(&mut self, host: IpAddr) -> Option<[&mut Time; 2]> {
-        let hash = self.hash.hash_one(host);
-        let slot = |hash: u64| usize::try_from(hash % BUCKETS as u64).unwrap_or(0);
-        let [first, second] = &mut self.full_at;
-        Some([first.get_mut(slot(hash))?, second.get_mut(slot(hash >> 32))?])
+        self.full_at.of(host).is_some_and(|[first, second]| limit.spend(now, &mut (*first).min(*second)))
     }
 }
 
@@ -114,6 +156,18 @@ pub(crate) fn network(address: SocketAddr) -> IpAddr {
         IpAddr::V4(ip) => {
             let [a, b, c, _] = ip.octets();
             [a, b, c, 0].into()
+        }
+    }
+}
+
+/// What is usually allocated to one provider: the /16 network of an IPv4 address, or the /32 of an IPv6 address. It is
+/// named by its last address, so it is no [`network`] as well.
+pub(crate) fn region(address: SocketAddr) -> IpAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() | u128::MAX >> 32).into(),
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            [a, b, 255, 255].into()
         }
     }
 }
@@ -158,6 +212,38 @@ mod tests {
         assert!(same("10.0.0.1:1", "[::ffff:10.0.0.255]:9") && !same("10.0.0.1:1", "10.0.1.1:1"));
         assert!(same("[2001:db8:5:1::]:1", "[2001:db8:5:ffff::9]:1"));
         assert!(!same("[2001:db8:5::]:1", "[2001:db8:6::]:1"));
+    }
+
+    #[test]
+    fn whoever_had_a_turn_waits_and_whoever_is_new_does_not() {
+        let (mut turns, second) = (Turns::new(1 << 10, [1, 2]), Duration::from_secs(1));
+        let [old, new] = ["10.0.0.1:1", "10.0.1.1:1"].map(|text| network(address(text)));
+        turns.take(Time::from_millis(5), old);
+        let due = |ms, host, wait| turns.clone().is_due(Time::from_millis(ms), host, wait);
+        assert!(due(5, old, Duration::ZERO) && due(5, new, second * 64));
+        assert!(!due(1_004, old, second) && due(1_005, old, second));
+    }
+
+    #[test]
+    fn half_of_what_there_is_costs_no_strain() {
+        assert_eq!(
+            [(0, 8), (4, 8), (5, 8), (8, 8), (9, 8)].map(|(used, all)| strain(used, all)),
+            [0, 0, 64, 256, 256]
+        );
+        assert_eq!(strain(1, 0), 256);
+        let mut rate = Rate::new(4, 4);
+        let strains = [(); 4].map(|()| (rate.spend(Time::ZERO), rate.strain(Time::ZERO)).1);
+        assert_eq!(strains, [0, 0, 128, 256]);
+    }
+
+    #[test]
+    fn a_region_is_a_16_or_a_32_and_no_network() {
+        let of = |text| region(address(text));
+        assert!(of("10.0.0.1:1") == of("[::ffff:10.0.255.7]:9") && of("10.0.0.1:1") != of("10.1.0.1:1"));
+        assert!(
+            of("[2001:db8:5::]:1") == of("[2001:db8:6::]:1") && of("[2001:db8::]:1") != of("[2001:db9::]:1")
+        );
+        assert!(["10.0.255.0:1", "[2001:db8::]:1"].iter().all(|text| of(text) != network(address(text))));
     }
 
     /// And they are others at another server, or at the same one after a restart.

@@ -229,8 +229,8 @@ fn unanswered_requests_take_no_room_from_answered_ones() {
     let mut world = world(1);
     world.taps = false;
     for number in 0..10_000u32 {
-        let [_, _, b, c] = number.to_be_bytes();
-        let from = ([20, 0, b, c], 9).into();
+        let [.., high, low] = number.to_be_bytes();
+        let from = ([60 + high, low, 0, 1], 9).into(); // each of another network
         let connect = connect_of(&mut world, from, number.into(), client_config(SUITE));
         world.inject(from, &connect);
         assert!(world.server.len() <= 256);
@@ -260,18 +260,19 @@ fn unanswered_requests_take_no_room_from_answered_ones() {
 fn a_stranger_without_the_secret_displaces_nobody() {
     let config = ServerConfig { half_open: 10, half_open_per_address: 1, ..asking() };
     let mut world = World::new(1, &config);
-    let from = |number: u8, port: u16| ([20, 0, 0, number], port).into();
+    let from = |number: u8, port: u16| ([20, number, 0, 1], port).into();
     for number in 0..10 {
         let connect = connect_of(&mut world, from(number, 1), number.into(), client_config(SUITE));
         world.inject(from(number, 1), &connect);
     }
     for number in 0..30 {
         let garbage = ClientConfig { psk: Some([9; 32].into()), ..client_config(SUITE) };
-        let connect = connect_of(&mut world, from(number, 2), 100 + u64::from(number), garbage);
-        world.inject(from(number, 2), &connect);
+        let connect = connect_of(&mut world, from(100 + number, 2), 100 + u64::from(number), garbage);
+        world.inject(from(100 + number, 2), &connect);
     }
     let stats = world.server.stats();
     assert_eq!((stats.rejected.handshake, stats.rejected.unanswered, world.server.len()), (30, 0, 10));
+    world.run(500); // its network has just had its turn
     let connect = connect_of(&mut world, from(3, 3), 200, client_config(SUITE));
     world.inject(from(3, 3), &connect);
     assert_eq!(
@@ -286,7 +287,7 @@ fn a_stranger_without_the_secret_displaces_nobody() {
 fn roomy(suite: Suite) -> ServerConfig {
     let limits = server_config(&SessionConfig::default(), suite);
     let limits = ServerConfig { ask: true, half_open_per_address: 200, sessions_per_address: 200, ..limits };
-    ServerConfig { accept_burst: 200, ..limits }
+    ServerConfig { half_open: 400, accept_burst: 200, ..limits }
 }
 
 /// Bytes that a server keeps for each of 200 requests, and for each rejection.

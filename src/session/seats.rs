@@ -215,6 +215,12 @@ impl Hosts {
     }
 }
 
+/// Whether a network has its share of `places`, of which `taken` are taken. The second half of them is for networks
+/// that have fewer than an eighth, or fewer than one address may have.
+pub(super) fn has_share(of_network: usize, taken: usize, places: usize, of_address: usize) -> bool {
+    taken >= places / 2 && of_network >= (places / 8).max(of_address)
+}
+
 /// Timers that one call handles: enough for a thousand calls per second, or for one per frame with some ten
 /// thousand seats.
 pub(super) const TIMERS_EACH: usize = 4096;

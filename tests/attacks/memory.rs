@@ -8,7 +8,7 @@ use crate::common::machine::Whole as _;
 use allocation_counter::measure;
 use common::ms;
 use common::rogue::{Rogue, open_server};
-use common::sessions::{World, client_address, client_config, on};
+use common::sessions::{World, client_config, on};
 use std::time::Duration;
 use whitewater::channel::{Carrier, Channels, ChannelsConfig};
 use whitewater::inside::session::wire::Frame;
@@ -135,7 +135,12 @@ fn what_a_peer_makes_a_server_hold_is_counted_as_it_arrives_and_stays_within_mem
         for is_polled in [true, false] {
             let session =
                 SessionConfig { channels: channels.clone(), unacked: 64, ..SessionConfig::default() };
-            let config = ServerConfig { memory: limit, max_sessions: 64, ..ServerConfig::insecure(session) };
+            let config = ServerConfig {
+                memory: limit,
+                max_sessions: 64,
+                sessions_per_address: 64, // the rogues are all in one network
+                ..ServerConfig::insecure(session)
+            };
             let mut world = open_server(config);
             let mut rogues: Vec<_> =
                 (1..=50).map(|number| Rogue::connect(&mut world, number).unwrap()).collect();
@@ -338,7 +343,7 @@ fn whoever_fills_the_memory_takes_no_bytes_from_players_and_no_place_from_newcom
         let mut game = Game::new(memory);
         let usual = game.took.iter().copied().max().unwrap() + ms(2);
         let rogue = |number: u16| {
-            let address = client_address(u8::try_from(100 + number / 16).unwrap(), 2000 + number % 16);
+            let address = ([90, u8::try_from(number / 16).unwrap(), 0, 1], 2000 + number % 16).into();
             Rogue::join(&mut game.world, address, 1000 + u64::from(number)).unwrap()
         };
         let mut rogues: Vec<_> = (0..655).map(rogue).collect();

@@ -6,7 +6,7 @@ use super::peer::{Peer, PeerEvent, PeerId};
 use super::{Peers, name};
 use crate::rate::{host, network};
 use crate::seq::{Conv, Sn};
-use crate::session::seats::Name;
+use crate::session::seats::{Name, has_share};
 use crate::time::Time;
 use crate::wire::{self, Command, DecodeError};
 use std::net::SocketAddr;
@@ -73,8 +73,8 @@ impl Peers {
         if self.hosts.of(host) >= max_peers_per_address {
             return refused!(refused_per_address);
         }
-        let share = (max_peers / NETWORKS).max(max_peers_per_address);
-        if taken >= max_peers / 2 && self.networks.of(network(name.0)) >= share {
+        let of_network = self.networks.of(network(name.0));
+        if has_share(of_network, taken, max_peers, max_peers_per_address) {
             return refused!(refused_per_network);
         }
         if strangers == Strangers::Proven && !has_proven {
@@ -137,5 +137,3 @@ fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, DecodeError>
 /// Events of one peer that can wait at a time: accepted, readable, writable, closed. While a program takes no events,
 /// no strangers become peers, so the list of events is bounded.
 const EVENTS_EACH: usize = 4;
-/// Once half of the places are taken, no network may have more than its share of them: one in so many.
-const NETWORKS: usize = 8;

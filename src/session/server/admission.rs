@@ -7,13 +7,13 @@ use super::seat::{Place, TIME_WAIT};
 use super::stats::{Refusal, Refused, Why};
 use super::{Server, ServerConfig, Suite};
 
-use crate::rate::host;
+use crate::rate::{host, network};
 use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, ResetKey, epoch_of};
 use crate::session::event::code;
 use crate::session::exchange::{Attempt, HandshakeError, Responder};
 use crate::session::random;
-use crate::session::seats::Entry;
+use crate::session::seats::{Entry, has_share};
 use crate::session::token::{Grant, NONCE_LEN, TokenError, Verifier};
 use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1, PacketError};
 use crate::time::Time;
@@ -53,7 +53,7 @@ impl Server {
         let Err(refused) = self.try_connect(now, from, connect) else { return };
         self.count(now, from, refused);
         let reason = match refused.refusal {
-            Refusal::PerAddress | Refusal::Full => DenyReason::Busy,
+            Refusal::PerAddress | Refusal::PerNetwork | Refusal::Full => DenyReason::Busy,
             Refusal::Handshake => DenyReason::Secret,
             Refusal::Token => DenyReason::Token,
             _ => return,
@@ -83,7 +83,7 @@ impl Server {
         }
         let id = self.seats.table.next_id().ok_or(Refusal::Full)?;
         if self.config.ask {
-            self.ask(id, guest);
+            self.ask(now, id, guest);
             return Ok(());
         }
         let user = self.config.user.clone();
@@ -119,7 +119,8 @@ impl Server {
     /// Whether there is room for another session from an address. Returns the unconfirmed one that goes for it, which
     /// it does not before the client has shown that it may join.
     fn find_room(&mut self, now: Time, from: SocketAddr) -> Result<Option<u32>, Refusal> {
-        let &ServerConfig { sessions_per_address, half_open, half_open_per_address, .. } = &self.config;
+        let &ServerConfig { max_sessions, sessions_per_address, half_open, half_open_per_address, .. } =
+            &self.config;
         if self.is_unheard() {
             return Err(Refusal::Full);
         }
@@ -130,6 +131,11 @@ impl Server {
         }
         if of_host >= sessions_per_address.into() {
             return Err(Refusal::PerAddress);
+        }
+        let of_network = self.seats.networks.of(network(from));
+        let (taken, places) = (self.seats.table.len(), max_sessions.into());
+        if self.tokens.is_none() && has_share(of_network, taken, places, sessions_per_address.into()) {
+            return Err(Refusal::PerNetwork);
         }
         if self.seats.half_open.len() >= half_open.into() {
             return Ok(self.seats.half_open.crowding(random(&mut *self.random.0), |_| true));
@@ -179,7 +185,8 @@ impl Server {
             pass: None,
             nonce: None,
         };
-        if !self.rates.handshake(now, from) {
+        let strain = self.seats.strain(now, &self.config);
+        if !self.rates.handshake(now, from, strain) {
             return Err(Refusal::HandshakeRate.into());
         }
         let mut payload = Vec::new();

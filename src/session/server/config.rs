@@ -37,7 +37,9 @@ settings! {
         /// Which of the servers behind one address this is: 0 to 63. It is in the top 6 bits of session ids, where
         /// [`shard_of`](crate::session::shard_of) finds it in a datagram.
         pub shard: u8 = 0, 0..=SHARDS_MAX as u64 - 1;
-        /// Most sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is full.
+        /// Most sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is full. Without
+        /// [`tokens`](Self::tokens), the second half is for networks (IPv4 /24, IPv6 /48) that have fewer than an eighth
+        /// of all, or fewer than `sessions_per_address` if that is more.
         pub max_sessions: u16 = 1024, 1..=SESSIONS_MAX;
         /// Most bytes that all sessions may hold together, 1 MiB to 2^40: their state, and what waits to be sent,
         /// acknowledged and read. A quarter is divided evenly among `max_sessions`: each session has its share, which no
@@ -50,7 +52,8 @@ settings! {
         /// as one address.
         pub sessions_per_address: u16 = 16, 1..=SESSIONS_MAX;
         /// Most unconfirmed sessions: 1 to 16,384. With one more, one of them is removed: some are chosen at random, and of
-        /// those the one goes whose network has most.
+        /// those the one goes whose network has most, or the oldest. When half of the places have been taken within half
+        /// a second, networks take turns.
         pub half_open: u16 = 256, 1..=SESSIONS_MAX;
         /// The same for one address, whose oldest goes.
         pub half_open_per_address: u16 = 8, 1..=SESSIONS_MAX;

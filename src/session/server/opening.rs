@@ -105,8 +105,8 @@ impl Server {
         Ok(())
     }
 
-    pub(super) fn ask(&mut self, id: u32, guest: Guest) {
-        self.seats.enter(id, Seat::Asked(Box::new(guest)));
+    pub(super) fn ask(&mut self, now: Time, id: u32, guest: Guest) {
+        self.seats.enter(now, id, Seat::Asked(Box::new(guest)));
         self.stats.requested += 1;
         self.notices.push_back((SessionId(id), Event::Requested));
     }
@@ -169,7 +169,7 @@ impl Server {
             is_eventful: false,
             pass: guest.pass.take().map(Box::new),
         };
-        self.seats.enter(id, Seat::Session(Box::new(peer)));
+        self.seats.enter(now, id, Seat::Session(Box::new(peer)));
         self.stats.accepted += 1;
         self.reply_answers(now, &guest.claims, guest.place.mark);
         Ok(())

@@ -3,13 +3,14 @@
 use super::claims::{Claims, Mark};
 use super::stats::Refusal;
 use super::{Server, ServerConfig};
-use crate::rate::{AddressRate, Rate, host, network};
+use crate::rate::{AddressRate, Rate, Turns, host, network, region};
 use crate::session::cookie::ResetKey;
 use crate::session::wire::{CHALLENGE_LEN, Deny, DenyReason, RESET_LEN, Reset, VERSION};
 use crate::session::{concat, hash_key};
 use crate::time::Time;
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
@@ -31,7 +32,8 @@ pub(super) struct Rates {
     accepts: AddressRate,
     networks: AddressRate,
     handshakes: Rate,
-    fair: AddressRate,
+    turns_of_networks: Turns,
+    turns_of_regions: Turns,
     /// Exchanges of new keys inside of sessions. Whoever asks beyond that waits.
     pub(super) renewals: Rate,
 }
@@ -47,7 +49,8 @@ impl Rates {
             accepts: AddressRate::new(accepts, burst, key),
             networks: AddressRate::new(OF_NETWORK * accepts, OF_NETWORK * burst, key),
             handshakes: Rate::new(OF_ALL * accepts, OF_ALL / 10 * burst),
-            fair: AddressRate::new((OF_ALL * accepts).div_ceil(NETWORKS), 2 * burst, key),
+            turns_of_networks: Turns::new(NETWORKS, key),
+            turns_of_regions: Turns::new(REGIONS, key),
             renewals: each(RENEWALS),
         }
     }
@@ -59,11 +62,22 @@ impl Rates {
         self.accepts.has(now, host) && self.networks.spend(now, network) && self.accepts.spend(now, host)
     }
 
-    /// Whether there is time for the handshake of an attempt. When half of it is spent, each network gets a fair share
-    /// only, so a few hundred that ask for all there is leave the others theirs.
-    pub(super) fn handshake(&mut self, now: Time, from: SocketAddr) -> bool {
-        let is_fair = !self.handshakes.is_low(now) || self.fair.spend(now, network(from));
-        is_fair && self.handshakes.spend(now)
+    /// Whether there is time for the handshake of an attempt, given how short places are. Under load the networks that
+    /// have waited longest since their last handshake go first: the more load, the longer each waits, and whoever is new
+    /// does not wait.
+    pub(super) fn handshake(&mut self, now: Time, from: SocketAddr, strain: u32) -> bool {
+        let strain = strain.max(self.handshakes.strain(now));
+        let wait = WAIT_MAX * (strain * strain) / (256 * 256);
+        let (network, region) = (network(from), region(from));
+        let Self { handshakes, turns_of_networks, turns_of_regions, .. } = self;
+        let is_due = turns_of_networks.is_due(now, network, wait)
+            && turns_of_regions.is_due(now, region, wait / OF_REGION)
+            && handshakes.spend(now);
+        if is_due {
+            turns_of_networks.take(now, network);
+            turns_of_regions.take(now, region);
+        }
+        is_due
     }
 }
 
@@ -140,10 +154,15 @@ impl Server {
 /// handshakes: 2000 a second by default.
 const OF_NETWORK: u32 = 8;
 const OF_ALL: u32 = 200;
+/// How long a network waits for its next handshake when all time or room is used up.
+const WAIT_MAX: Duration = Duration::from_secs(64);
+/// Networks of a region that take turns as if each were alone.
+const OF_REGION: u32 = 64;
+/// Entries of the tables of turns, which take 256 KiB and 64 KiB.
+const NETWORKS: usize = 1 << 14;
+const REGIONS: usize = 1 << 12;
 /// Exchanges of new keys a second, which are a tenth of what a core can do. 100,000 sessions need as many.
 const RENEWALS: u32 = 1000;
-/// Networks for which there is a fair share of that.
-const NETWORKS: u32 = 500;
 /// Most replies that wait. A driver that drains after each datagram needs one.
 pub(super) const REPLIES_MAX: usize = 64;
 /// When a refused client may try again, ms.

@@ -2,13 +2,13 @@
 
 use super::admission::Pass;
 use super::claims::{Claims, Mark};
-use super::half_open::HalfOpen;
+use super::half_open::{ANSWER_MAX, HalfOpen};
 use super::memory::{Loan, Memory};
 use super::opening::Guest;
 use super::stats::Refusal;
 use super::table::Table;
 use super::{Server, ServerConfig, SessionId};
-use crate::rate::host;
+use crate::rate::{host, network, strain};
 use crate::session::connection::Connection;
 use crate::session::event::{CloseReason, Event, Undelivered};
 use crate::session::seats::{Agenda, Entry, Graves, Hosts};
@@ -24,6 +24,7 @@ pub(super) struct Seats {
     pub(super) table: Table<Seat>,
     by_mark: BTreeMap<Mark, u32>,
     pub(super) hosts: Hosts,
+    pub(super) networks: Hosts,
     pub(super) half_open: HalfOpen,
     pub(super) graves: Graves<Mark>,
     /// What rejected clients were told.
@@ -121,6 +122,7 @@ impl Seats {
             table: Table::new(most, config.shard, key),
             by_mark: BTreeMap::new(),
             hosts: Hosts::default(),
+            networks: Hosts::default(),
             half_open: HalfOpen::default(),
             graves: Graves::new(TIME_WAIT, graves, graves),
             rejections: Graves::new(TIME_WAIT, half_open.into(), half_open_per_address.into()),
@@ -177,11 +179,12 @@ impl Seats {
     }
 
     /// The way in: takes a seat at an id from the table.
-    pub(super) fn enter(&mut self, id: u32, mut seat: Seat) {
+    pub(super) fn enter(&mut self, now: Time, id: u32, mut seat: Seat) {
         let place = seat.place_mut();
         self.by_mark.insert(place.mark, id);
         self.hosts.enter(place.host());
-        self.half_open.enter(id, place.address);
+        self.networks.enter(network(place.address));
+        self.half_open.enter(now, id, place.address);
         self.agenda.put_off(id, &mut place.entry);
         if let Seat::Session(peer) = &mut seat {
             self.memory.admit(peer);
@@ -196,6 +199,8 @@ impl Seats {
         if host(address) != place.host() && self.hosts.of(host(address)) < most {
             self.hosts.leave(place.host());
             self.hosts.enter(host(address));
+            self.networks.leave(network(place.address));
+            self.networks.enter(network(address));
             place.address = address;
         }
     }
@@ -207,6 +212,7 @@ impl Seats {
         self.agenda.leave(id, &mut place.entry);
         self.half_open.leave(id);
         self.hosts.leave(place.host());
+        self.networks.leave(network(place.address));
         self.by_mark.remove(&place.mark);
         if let Seat::Session(peer) = &seat {
             self.memory.dismiss(id, peer);
@@ -242,6 +248,13 @@ impl Seats {
     pub(super) fn is_ghost(&self, now: Time, id: u32) -> bool {
         let until = self.peer(id).map(|peer| peer.place.entry.due);
         until.is_some_and(|until| until <= now + (TIME_WAIT - ANSWER_MAX))
+    }
+
+    /// How short places for unconfirmed seats are; see [`strain`].
+    pub(super) fn strain(&mut self, now: Time, config: &ServerConfig) -> u32 {
+        let confirmed = self.table.len() - self.half_open.len();
+        let left = usize::from(config.max_sessions).saturating_sub(confirmed);
+        strain(self.half_open.young(now) as u64, left.min(config.half_open.into()) as u64)
     }
 
     /// Gives the application a session that is up, to send and read. The session counts down what it takes. What it
@@ -321,8 +334,5 @@ impl Server {
 /// a cookie.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(10);
 pub(super) const ACCEPT_EACH: Duration = Duration::from_millis(50);
-/// How long it takes to hear from an admitted client over most paths. Repeating requests in the name of others every
-/// second does not hold a place.
-const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// Ended attempts that are remembered, per possible session.
 const GRAVES_EACH: usize = 4;

@@ -68,10 +68,12 @@ reasons! {
         repeated: Repeated,
         /// Too many sessions per second from one address or network.
         accept_rate: AcceptRate,
-        /// Too many handshakes per second from all together.
+        /// Too many handshakes per second from all together, while other networks have waited longer.
         handshake_rate: HandshakeRate,
         /// Too many sessions from one address.
         per_address: PerAddress,
+        /// Too many sessions from one network, while more than half of the places are taken.
+        per_network: PerNetwork,
         /// No room for another session.
         full: Full,
         /// A connect token that is not valid, or no longer valid.
