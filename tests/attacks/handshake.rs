@@ -471,6 +471,22 @@ fn a_botnet_locks_nobody_else_out() {
     }
 }
 
+/// After a restart: 900 clients of 300 networks of ten providers, three in each, and all at once.
+#[test]
+fn a_rush_of_honest_clients_is_in_within_three_seconds() {
+    let (_, config, client) = kinds().swap_remove(0);
+    let (mut world, path) = (World::new(1, &config), LinkConfig::with_rtt(ms(80)));
+    for number in 0..900u16 {
+        let index = world.add(&path, &path, &SessionConfig::default(), client.clone());
+        let [provider, network, host] =
+            [number / 3 / 30, number / 3 % 30, number % 3].map(|byte| u8::try_from(byte).unwrap());
+        world.rebind(index, ([60 + provider, 0, network, host], 1000).into());
+    }
+    assert!(world.run_until(3_000, |world| world.server.clients().count() == 900));
+    println!("{} ms, {:?}", world.now.as_millis(), world.server.stats().rejected);
+    assert_eq!(world.server.stats().unconfirmed, 0, "nobody was displaced");
+}
+
 /// They all play the game: sessions that are up, from addresses enough. Before, they had all places.
 #[test]
 fn one_network_with_real_sessions_leaves_others_places() {
