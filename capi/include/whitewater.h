@@ -522,13 +522,12 @@ int32_t ww_error_text(uint8_t *buffer,
 struct IKCPCB *ikcp_create(uint32_t conv, void *user);
 
 /*
- Frees a control block and sends nothing. Has no effect within a callback of a congestion control, like all
- functions; must not be called within `output`.
+ Frees a control block and sends nothing. In a callback it takes effect when the function that called back returns.
  */
 void ikcp_release(struct IKCPCB *kcp);
 
 /*
- Sets the callback that receives datagrams. It may call any function except `ikcp_release`.
+ Sets the callback that receives datagrams. It may call any function.
  */
 void ikcp_setoutput(struct IKCPCB *kcp, int (*output)(const char *buf, int len, struct IKCPCB *kcp, void *user));
 
@@ -633,7 +632,8 @@ int32_t ww_client_send(struct ww_client *client,
                        size_t len);
 
 /*
- Takes the next message of a channel. Returns its length; `WW_AGAIN`: there is none; `WW_TOO_LONG`: the message is longer than `size`, and stays.
+ Takes the next message of a channel. Returns its length, which is 0 for an empty message: read on until it is negative. `WW_AGAIN`: there is none;
+ `WW_TOO_LONG`: the message is longer than `size`, and stays.
  */
 int32_t ww_client_recv(struct ww_client *client,
                        uint32_t channel,

@@ -38,9 +38,13 @@ pub(super) unsafe extern "C" fn write_log(line: *const c_char, _: *mut IKCPCB, _
 unsafe fn turn(kcp: *mut IKCPCB) {
     // SAFETY: `user` of the block is the program.
     unsafe {
-        (*(*kcp).user.cast::<Program>()).called_back += 1;
+        let program = (*kcp).user.cast::<Program>();
+        (*program).called_back += 1;
         assert_eq!(ikcp_send(kcp, null(), 1), -1);
-        control_blocks::set_field((*kcp).user.cast(), kcp);
+        control_blocks::set_field(program, kcp);
+        if u8(program) == 255 {
+            control_blocks::release(program, kcp);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::ikcp::{
 use std::ffi::{c_int, c_long};
 use std::ptr::{addr_of_mut, null, null_mut};
 
-/// One call. From callbacks none that frees a block.
+/// One call. From callbacks none that makes a block.
 ///
 /// # Safety
 ///
@@ -46,6 +46,7 @@ pub(super) unsafe fn call(program: *mut Program) {
             }
             24 => _ = ww_kcp_by_time(kcp, int(program)),
             25 => ikcp_setoutput(kcp, (!u8(program).is_multiple_of(4)).then_some(output)),
+            26 if (*program).depth > 0 => release(program, kcp),
             26.. if !kcp.is_null() => set_field(program, kcp),
             _ => {}
         }
@@ -70,6 +71,20 @@ pub(super) unsafe fn renew(program: *mut Program, which: usize) {
         (*kcp).writelog = Some(write_log);
         let place = addr_of_mut!((*program).kcps).cast::<*mut IKCPCB>();
         *place.add(which) = kcp;
+    }
+}
+
+/// Frees a block, in a callback perhaps, and leaves its place empty.
+///
+/// # Safety
+///
+/// As [`call`].
+pub(super) unsafe fn release(program: *mut Program, kcp: *mut IKCPCB) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let place = addr_of_mut!((*program).kcps).cast::<*mut IKCPCB>();
+        (0..2).filter(|which| *place.add(*which) == kcp).for_each(|which| *place.add(which) = null_mut());
+        ikcp_release(kcp);
     }
 }
 

@@ -29,6 +29,12 @@ struct Block {
     public: IKCPCB,
     /// Set during a call, so that calls from callbacks are detected.
     busy: bool,
+    /// Functions that are running and call back: until the last returns, the block is not freed.
+    running: u32,
+    /// Whether the program has released it.
+    is_released: bool,
+    /// Set while its congestion control is told to end.
+    drops_control: bool,
     /// Events to report to the callbacks of a congestion control.
     events: Vec<Event>,
     control: Control,
@@ -45,13 +51,40 @@ const LOG_INPUT: c_int = 2;
 ///
 /// `kcp` is null or a control block that was not released, used by one thread at a time.
 unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { hold(kcp, |kcp| run(kcp, f)) }
+}
+
+/// Calls `f` with a block that is not busy, and frees it afterwards if the program has released it meanwhile.
+///
+/// # Safety
+///
+/// As [`enter`].
+unsafe fn hold(kcp: *mut IKCPCB, f: impl FnOnce(*mut IKCPCB) -> c_int) -> c_int {
+    let block = kcp.cast::<Block>();
+    // SAFETY: as the caller says.
+    unsafe {
+        if block.is_null() || (*block).busy || (*block).is_released {
+            return MISUSE;
+        }
+        (*block).running += 1;
+        let answer = f(kcp);
+        (*block).running -= 1;
+        if (*block).is_released && (*block).running == 0 {
+            free(kcp);
+        }
+        answer
+    }
+}
+
+/// # Safety
+///
+/// As [`enter`], from [`hold`].
+unsafe fn run(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_int {
     let block = kcp.cast::<Block>();
     // SAFETY: as the caller says. No reference to the block lives while callbacks run: they write to it through the
     // pointer.
     unsafe {
-        if block.is_null() || (*block).busy {
-            return MISUSE;
-        }
         (*block).busy = true;
         let control = addr_of_mut!((*block).control);
         let has_control = !(*kcp).ccops.is_null();
@@ -86,11 +119,11 @@ unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_in
     }
 }
 
-/// Gives datagrams to the program, and keeps their memory for later ones.
+/// Gives datagrams to the program until it releases the block, and keeps their memory for later ones.
 ///
 /// # Safety
 ///
-/// As [`enter`]. A callback must not release the block.
+/// As [`run`].
 unsafe fn put_out(kcp: *mut IKCPCB, mut emitted: Emitted) {
     let mut start = 0;
     for end in emitted.ends.drain(..) {
@@ -136,34 +169,69 @@ unsafe fn log(kcp: *mut IKCPCB, line: &str) {
 pub extern "C" fn ikcp_create(conv: u32, user: *mut c_void) -> *mut IKCPCB {
     let made = std::panic::catch_unwind(|| Control::new(conv, user)).ok().flatten();
     let Some((control, public)) = made else { return null_mut() };
-    let kcp = Box::into_raw(Box::new(Block { public, busy: false, events: Vec::new(), control })).cast();
+    let kcp = Box::into_raw(Box::new(Block {
+        public,
+        busy: false,
+        running: 0,
+        is_released: false,
+        drops_control: false,
+        events: Vec::new(),
+        control,
+    }))
+    .cast();
     // SAFETY: it was made here.
     unsafe { IKCPCB::empty_queues(kcp) };
     kcp
 }
 
-/// Frees a control block and sends nothing. Has no effect within a callback of a congestion control, like all
-/// functions; must not be called within `output`.
+/// Frees a control block and sends nothing. In a callback it takes effect when the function that called back returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
-    if kcp.is_null() {
-        return;
-    }
+    let block = kcp.cast::<Block>();
     // SAFETY: as the caller says; a block that C holds begins with it.
     unsafe {
-        if (*kcp.cast::<Block>()).busy {
+        if block.is_null() || (*block).is_released {
             return;
         }
-        if let Some(release) = (*kcp).ccops.as_ref().and_then(|ops| ops.release) {
-            (*kcp.cast::<Block>()).busy = true;
-            release(kcp);
+        (*block).is_released = true;
+        drop_control(kcp); // in which no function answers
+        ((*kcp).output, (*kcp).writelog) = (None, None); // what they use may be freed next
+        if (*block).running == 0 {
+            free(kcp);
         }
-        let block = Box::from_raw(kcp.cast::<Block>());
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(block)));
     }
 }
 
-/// Sets the callback that receives datagrams. It may call any function except `ikcp_release`.
+/// Ends the program's congestion control.
+///
+/// # Safety
+///
+/// As [`enter`].
+unsafe fn drop_control(kcp: *mut IKCPCB) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let block = kcp.cast::<Block>();
+        if std::mem::replace(&mut (*block).drops_control, true) {
+            return; // it releases the block
+        }
+        if let Some(release) = (*kcp).ccops.as_ref().and_then(|ops| ops.release) {
+            release(kcp);
+        }
+        (*kcp).ccops = std::ptr::null();
+        (*block).drops_control = false;
+    }
+}
+
+/// # Safety
+///
+/// The block was released, and no function is running.
+unsafe fn free(kcp: *mut IKCPCB) {
+    // SAFETY: as the caller says.
+    let block = unsafe { Box::from_raw(kcp.cast::<Block>()) };
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(block)));
+}
+
+/// Sets the callback that receives datagrams. It may call any function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setoutput(
     kcp: *mut IKCPCB,
@@ -237,10 +305,12 @@ pub unsafe extern "C" fn ikcp_input(kcp: *mut IKCPCB, data: *const c_char, size:
     let Some(datagram) = (unsafe { bytes(data.cast(), size) }) else { return MISUSE };
     // SAFETY: the same.
     unsafe {
-        if !kcp.is_null() && (*kcp).logmask & LOG_INPUT != 0 {
-            log(kcp, &format!("[RI] {size} bytes\0"));
-        }
-        enter(kcp, |control| control.input(datagram))
+        hold(kcp, |kcp| {
+            if (*kcp).logmask & LOG_INPUT != 0 {
+                log(kcp, &format!("[RI] {size} bytes\0"));
+            }
+            enter(kcp, |control| control.input(datagram))
+        })
     }
 }
 
@@ -334,14 +404,20 @@ pub unsafe extern "C" fn ikcp_nodelay(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setcc(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_int {
     // SAFETY: as the caller says; no call is under way while `init` and `release` run.
+    unsafe { hold(kcp, |kcp| set_control(kcp, ops)) }
+}
+
+/// # Safety
+///
+/// As [`ikcp_setcc`], from [`hold`].
+unsafe fn set_control(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_int {
+    // SAFETY: as the caller says.
     unsafe {
-        if kcp.is_null() || (*kcp.cast::<Block>()).busy {
+        (*kcp.cast::<Block>()).busy = true;
+        drop_control(kcp);
+        (*kcp.cast::<Block>()).busy = false;
+        if (*kcp.cast::<Block>()).is_released {
             return MISUSE;
-        }
-        if let Some(release) = (*kcp).ccops.as_ref().and_then(|ops| ops.release) {
-            (*kcp.cast::<Block>()).busy = true;
-            release(kcp);
-            (*kcp.cast::<Block>()).busy = false;
         }
         (*kcp).congest = null_mut();
         (*kcp).ccops = ops;

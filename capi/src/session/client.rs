@@ -111,7 +111,8 @@ pub unsafe extern "C" fn ww_client_send(
     unsafe { call_with(client, message, len, |client, message| client.send(0, channel, message)) }
 }
 
-/// Takes the next message of a channel. Returns its length; `WW_AGAIN`: there is none; `WW_TOO_LONG`: the message is longer than `size`, and stays.
+/// Takes the next message of a channel. Returns its length, which is 0 for an empty message: read on until it is negative. `WW_AGAIN`: there is none;
+/// `WW_TOO_LONG`: the message is longer than `size`, and stays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_recv(
     client: *mut ww_client,

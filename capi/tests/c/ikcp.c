@@ -208,7 +208,6 @@ static int begin(ikcpcb *kcp) {
 }
 static void on_tick(ikcpcb *kcp) {
   kcp->snd_wnd = 2;
-  ikcp_release(kcp); /* not from within */
 }
 static void twice(ikcpcb *kcp) {
   releases++;
@@ -235,6 +234,80 @@ static void callbacks(void) {
   CHECK(a->nsnd_buf == 2); /* the knob is taken with the call that follows */
   ikcp_release(a);
   CHECK(releases == 1);
+}
+
+/* Programs that release the block in a callback, and free what the callbacks use: nothing may be called after that. */
+static int where, calls_after;
+static void let_go(int here, ikcpcb *kcp) {
+  calls_after += kcp->user == NULL;
+  if (where == here) {
+    kcp->user = NULL;
+    ikcp_release(kcp);
+    CHECK(ikcp_send(kcp, "late", 4) == -1 && ikcp_waitsnd(kcp) == -1);
+    ikcp_release(kcp);
+  }
+}
+static int in_output(const char *buf, int len, ikcpcb *kcp, void *user) {
+  (void)buf;
+  (void)len;
+  (void)user;
+  let_go(0, kcp);
+  return 0;
+}
+static void in_log(const char *text, ikcpcb *kcp, void *user) {
+  (void)text;
+  (void)user;
+  let_go(1, kcp);
+}
+static int in_init(ikcpcb *kcp) {
+  let_go(2, kcp);
+  return 0;
+}
+static void in_release(ikcpcb *kcp) {
+  releases++;
+  if (where == 3) {
+    let_go(3, kcp);
+  }
+}
+static void in_tick(ikcpcb *kcp) {
+  let_go(4, kcp);
+}
+static void in_sent(ikcpcb *kcp, IUINT32 sn, IUINT32 ts, IUINT32 len, IUINT32 in_flight, IUINT32 xmit) {
+  (void)sn;
+  (void)ts;
+  (void)len;
+  (void)in_flight;
+  (void)xmit;
+  let_go(5, kcp);
+}
+
+static void released(void) {
+  static char message[10 * 1376];
+  struct IKCPOPS ops;
+  memset(&ops, 0, sizeof ops);
+  ops.init = in_init;
+  ops.release = in_release;
+  ops.on_tick = in_tick;
+  ops.on_pkt_sent = in_sent;
+  for (where = 0; where <= 5; where++) {
+    ikcpcb *a = ikcp_create(0x11223344, &there);
+    releases = calls_after = 0;
+    ikcp_setoutput(a, in_output);
+    ikcp_nodelay(a, 1, 10, 0, 1);
+    CHECK(ikcp_setcc(a, &ops) == (where == 2 ? -1 : 0));
+    if (where != 2) {
+      a->cwnd = 100;
+      a->writelog = in_log;
+      a->logmask = IKCP_LOG_OUTPUT;
+      CHECK(ikcp_send(a, message, sizeof message) == (int)sizeof message);
+      if (where == 3) {
+        CHECK(ikcp_setcc(a, NULL) == -1);
+      } else {
+        ikcp_update(a, 10); /* frees it when it returns */
+      }
+    }
+    CHECK(releases == 1 && calls_after == 0);
+  }
 }
 
 /* The rest of ikcp.h. */
@@ -352,6 +425,7 @@ int main(void) {
   carry(1, 1);
   control();
   callbacks();
+  released();
   header();
   misuse();
   return done();
