@@ -184,7 +184,10 @@ impl ww_options {
         let suite = match self.suite {
             0 => return Err(NO_SUITE),
             WW_SUITE_CHECKED => Suite::Checked,
-            code => Suite::from_code(code).ok_or(UNKNOWN_SUITE)?,
+            // One without any key protects nobody from a man in the middle, and has no name here.
+            code => Suite::from_code(code)
+                .filter(|suite| suite.needs_psk() || suite.needs_server_key())
+                .ok_or(UNKNOWN_SUITE)?,
         };
         // SAFETY: as the caller says.
         let (psk, server_key) = unsafe { (key("psk", self.psk)?, key("server_key", self.server_key)?) };
@@ -311,5 +314,7 @@ mod tests {
         let is_good = |options: ww_options| unsafe { options.server() }.is_ok();
         assert!(is_good(psk) && is_good(ww_options { server_id: 1, ..tokens }));
         assert!(is_good(ww_options { suite: WW_SUITE_CHECKED, ..zeroed }));
+        let keyless = (1..=u16::MAX).filter(|suite| is_good(ww_options { suite: *suite, ..zeroed }));
+        assert!(keyless.eq([WW_SUITE_CHECKED]));
     }
 }
