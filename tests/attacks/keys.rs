@@ -8,11 +8,12 @@ use rand::{Rng as _, TryCryptoRng, TryRng};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire::{Frame, RekeyFrame};
 use whitewater::machine::Machine as _;
 use whitewater::packet::Seq16;
-use whitewater::session::Client;
-use whitewater::{ClientConfig, CloseReason, ServerConfig, SessionConfig};
+use whitewater::session::{Cipher, Client};
+use whitewater::{ClientConfig, CloseReason, ServerConfig, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, SimRng};
 
 /// The random bytes of a client. From the theft on, the thief has others.
@@ -95,11 +96,11 @@ fn whoever_steals_the_keys_of_a_session_reads_for_two_minutes_at_most() {
 
 /// What a thief must do with its machine's datagrams: nothing.
 trait Silent {
-    fn silence(&mut self, now: whitewater::Time);
+    fn silence(&mut self, now: Time);
 }
 
 impl Silent for Client {
-    fn silence(&mut self, now: whitewater::Time) {
+    fn silence(&mut self, now: Time) {
         self.handle_timeout(now);
         let mut buf = Vec::new();
         while self.poll_transmit(now, &mut buf).is_some() {
@@ -120,6 +121,33 @@ fn halves_of_keys_that_nobody_asked_for_are_counted() {
     let stats = world.session().stats();
     assert_eq!(stats.rekeys_refused, 1000);
     assert!(stats.memory <= memory + 300 && world.session().is_connected());
+}
+
+/// A client may update its key alone as often as it likes, but that earns it no more exchanges.
+#[test]
+fn a_server_computes_one_half_a_second_at_most() {
+    let cipher = Cipher::ChaChaPoly;
+    let ends = [Keys::of_client(cipher, [1; 32], [2; 32]), Keys::of_server(cipher, [1; 32], [2; 32])];
+    let [mut client, mut server] = ends.map(|keys| Seal::new(Time::ZERO, keys));
+    let pass = |from: &mut Seal, sealed_at, to: &mut Seal, now| {
+        let mut datagram = Vec::new();
+        Seal::begin(&mut datagram);
+        from.seal(sealed_at, 1, &mut datagram, 0).unwrap();
+        to.open(now, &mut datagram).unwrap();
+    };
+    let mut computed = 0;
+    for ms in (1000..11_000).step_by(10) {
+        let now = Time::from_millis(ms);
+        client.draw(Time::ZERO, &[3; 32]);
+        server.on_half(now, &client.half().unwrap());
+        if server.wants_random() {
+            server.draw(now, &[4; 32]);
+            computed += 1;
+        }
+        pass(&mut client, Time::from_millis(100_000), &mut server, now); // it hears no answer
+        pass(&mut server, now, &mut client, now);
+    }
+    assert_eq!((client.updates().0, computed), (1000, 10));
 }
 
 /// Everybody connected in the same moment, and pings in the same one. A server computes 100 halves at once.

@@ -129,28 +129,6 @@ fn keys_are_updated_alone_if_the_client_hears_no_answer_for_a_minute() {
     }
 }
 
-/// A client may update alone as often as it likes, but that earns it no more exchanges.
-#[test]
-fn a_server_computes_one_half_a_second_at_most() {
-    let (mut client, mut server) = pair(Cipher::ChaChaPoly);
-    let mut computed = 0;
-    for ms in (1000..11_000).step_by(10) {
-        client.draw(NOW, &RANDOM[0]);
-        if let Some(offer) = client.half() {
-            server.on_half(after(ms), &offer);
-        }
-        if server.wants_random() {
-            server.draw(after(ms), &RANDOM[1]);
-            computed += 1;
-        }
-        let mut there = sealed(&mut client, after(100_000), b"");
-        server.open(after(ms), &mut there).unwrap();
-        let mut back = sealed(&mut server, after(ms), b"");
-        client.open(after(ms), &mut back).unwrap();
-    }
-    assert_eq!((client.updates().0, computed), (1000, 10));
-}
-
 /// Whoever has the keys of before, and all that crosses the network.
 #[test]
 fn stolen_keys_do_not_open_what_comes_after_the_next_exchange() {
