@@ -2,7 +2,10 @@
 
 use super::Suite;
 use super::exchange::{Attempt, Initiator, Responder};
-use super::seal::{Keys, Seal};
+use super::seal::Keys;
+#[cfg(feature = "crypto")]
+use super::seal::Seal;
+#[cfg(feature = "crypto")]
 use crate::time::Time;
 
 const PRIVATE: [u8; 32] = [4; 32];
