@@ -16,7 +16,7 @@ use whitewater::inside::session::exchange::{Attempt, Initiator};
 use whitewater::inside::session::wire::{Challenge, Connect, Hello, Msg1, kind};
 use whitewater::session::Suite;
 use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
-use whitewater_sim::{LinkConfig, Loss};
+use whitewater_sim::LinkConfig;
 
 fn path() -> LinkConfig {
     LinkConfig::with_rtt(ms(40))
@@ -455,7 +455,7 @@ fn of_a_32(count: u16) -> impl Iterator<Item = SocketAddr> {
 fn a_botnet_locks_nobody_else_out() {
     let (_, config, client) = kinds().swap_remove(1);
     let ask = ServerConfig { ask: true, ..config.clone() };
-    let bad = LinkConfig { loss: Loss::Random(0.2), ..LinkConfig::with_rtt(ms(300)) };
+    let bad = LinkConfig { loss: whitewater_sim::Loss::Random(0.2), ..LinkConfig::with_rtt(ms(300)) };
     let four_hundred = || of_networks(400, 8).collect::<Vec<_>>();
     for (name, config, addresses, siege) in [
         ("400 networks", &config, four_hundred(), Siege::default()),
