@@ -11,8 +11,9 @@ use common::rogue::{Rogue, open_server};
 use common::sessions::{World, client_config, on};
 use std::time::Duration;
 use whitewater::channel::{Carrier, Channels, ChannelsConfig};
-use whitewater::inside::session::wire::Frame;
+use whitewater::inside::session::wire::{Frame, KcpPart};
 use whitewater::message::{BitWriter, Payload};
+use whitewater::packet::Seq16;
 use whitewater::session::Suite;
 use whitewater::{
     Channel, ChannelConfig, CloseReason, Message, ServerConfig, SessionConfig, SessionId, Time,
@@ -45,7 +46,7 @@ fn full<P: Payload + ?Sized>(channels: &[ChannelConfig], kind: Kind<P>, message:
             return payloads;
         }
         payloads.push(payload);
-        let number = whitewater::packet::Seq16(pn);
+        let number = Seq16(pn);
         end.on_sent(now, number);
         end.on_acked(number);
         pn = pn.wrapping_add(1);
@@ -124,6 +125,22 @@ fn floods() -> Vec<(&'static str, Vec<ChannelConfig>, Hostile)> {
         all.iter().map(|segment| rogue.sealed(world, &[Frame::Kcp(segment)])).collect()
     });
     floods.push(("segments with gaps", vec![on(0).config()], segments));
+    let edges: Hostile = Box::new(|rogue, world| {
+        let segment = |channel, sn| rogue.channel(channel, &[common::Raw::push(sn, &[7])]);
+        let all: Vec<_> =
+            [100, 1_000, 8_191].iter().flat_map(|sn| (0..32).map(|channel| segment(channel, *sn))).collect();
+        all.iter().map(|segment| rogue.sealed(world, &[Frame::Kcp(segment)])).collect()
+    });
+    let wide = |number| {
+        let channel = on(number).config();
+        ChannelConfig { kcp: whitewater::kcp::Config { rcv_wnd: 8192, ..channel.kcp }, ..channel }
+    };
+    floods.push(("edges of windows", (0..32).map(wide).collect(), edges));
+    let parts: Hostile = Box::new(|rogue, world| {
+        let part = |number| KcpPart { number: Seq16(number), id: 0, last: 255 };
+        (0..200).map(|number| rogue.sealed(world, &[Frame::KcpPart(part(number), &[7])])).collect()
+    });
+    floods.push(("parts of frames", vec![on(0).config()], parts));
     floods
 }
 

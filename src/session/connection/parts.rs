@@ -67,12 +67,17 @@ impl FrameParts {
         }
     }
 
-    /// Takes a part of a frame of at most `most` bytes; returns the frame if that completes it.
-    fn join(&mut self, most: u16, part: KcpPart, bytes: &[u8]) -> Result<Option<&[u8]>, CloseReason> {
+    /// Takes a part of a frame of at most `most` bytes; returns whether that completes the frame, which then is
+    /// [`joined`](Self::joined).
+    fn join(&mut self, most: u16, part: KcpPart, bytes: &[u8]) -> Result<bool, CloseReason> {
         let KcpPart { number, id, last } = part;
         let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
-        let is_whole = joining.join(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)?;
-        Ok(is_whole.then_some(&joining.complete))
+        joining.join(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)
+    }
+
+    /// The frame that was completed last.
+    fn joined(&self) -> Option<&[u8]> {
+        Some(&self.joining.as_ref()?.complete)
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -117,11 +122,16 @@ impl Connection {
         if !self.budget.has_room(most.into()) {
             return Ok(()); // as if it were lost
         }
-        self.budget.grow(0, most.into()); // its place is counted with the session
-        self.budget.spend(bytes.len());
         let mut parts = std::mem::take(&mut self.parts);
+        let before = parts.memory();
         let whole = parts.join(most, part, bytes);
-        let taken = whole.and_then(|whole| whole.map_or(Ok(()), |segments| self.on_segments(now, segments)));
+        let after = parts.memory();
+        self.budget.grow(before, after);
+        self.budget.spend(after.saturating_sub(before));
+        let taken = whole.and_then(|is_whole| match parts.joined().filter(|_| is_whole) {
+            Some(segments) => self.on_segments(now, segments),
+            None => Ok(()),
+        });
         self.parts = parts;
         taken
     }
@@ -141,7 +151,7 @@ mod tests {
             sender.cut(&[7; 1448], 1000);
             sender.on_sent();
             let (part, bytes) = sender.next().unwrap();
-            assert_eq!(receiver.join(8000, part, bytes), Ok(None), "the first part is lost");
+            assert_eq!(receiver.join(8000, part, bytes), Ok(false), "the first part is lost");
             sender.on_sent();
         }
         assert!(receiver.memory() <= 20 * 1448, "{}", receiver.memory());
