@@ -81,6 +81,45 @@ fn long_messages_that_are_more_than_the_memory_together_arrive_one_after_the_oth
     }
 }
 
+/// Each client sends a long message on each of three channels, at once. None may hold up the others of its session.
+#[test]
+fn long_messages_on_several_channels_of_a_session_arrive_one_after_the_other() {
+    let channels = [1, 2, 3].map(|channel| ChannelConfig { max_message: MAX, ..on(channel).config() });
+    let session =
+        SessionConfig { channels: [&[SMALL.into()], &channels[..]].concat(), ..SessionConfig::default() };
+    let memory = 4 * u64::from(MAX);
+    for clients in [2, 4] {
+        let mut world = crowd(clients, memory, &session);
+        for client in &mut world.clients {
+            let client = client.session.connection_mut().unwrap();
+            (1..=3).for_each(|channel| client.send(on(channel), &[7; MAX as usize]).unwrap());
+        }
+        world.drain();
+        let (mut got, mut most, start) = (BTreeSet::new(), 0, world.now);
+        let all = |world: &mut World| {
+            most = most.max(world.server.stats().memory);
+            for id in world.sessions.clone() {
+                let Some(end) = world.server.connection_mut(id) else { continue };
+                for channel in 1..=3 {
+                    if let Some(message) = end.recv(on(channel)) {
+                        assert!(message.len() == MAX as usize && got.insert((id, channel)));
+                    }
+                }
+            }
+            got.len() == 3 * clients || !ended(world).is_empty()
+        };
+        assert!(world.run_until(60_000, all), "{clients}: {} came, {:?}", got.len(), ended(&world));
+        println!(
+            "{clients}: {} in {:?}, {most} bytes at most, {:?}",
+            got.len(),
+            world.now.since(start),
+            ended(&world)
+        );
+        assert_eq!(ended(&world), [], "{clients}: nobody had to go");
+        assert!(most <= memory + SLACK, "{clients}: {most} bytes");
+    }
+}
+
 /// Clients that begin a long message and say no more of it.
 #[test]
 fn who_holds_the_memory_and_does_not_go_on_has_to_go_and_the_others_go_on() {

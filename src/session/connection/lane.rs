@@ -121,12 +121,16 @@ impl Lane {
         has_room || is_delivered
     }
 
+    /// Whether part of a long message has arrived.
+    pub(super) fn is_joining(&self) -> bool {
+        self.large.as_ref().is_some_and(|large| large.is_joining())
+    }
+
     /// Puts long messages together, unless it is a stream.
     #[inline]
     pub(super) fn join(&mut self, max: Option<usize>, left: u64) -> Result<Joined, CloseReason> {
         let Some(max) = max.filter(|_| !self.is_next_whole) else { return Ok(Joined::default()) };
-        let is_joining = self.large.as_ref().is_some_and(|large| large.is_joining());
-        if !is_joining && (self.kcp.receive_held() as usize) < PART.min(max) {
+        if !self.is_joining() && (self.kcp.receive_held() as usize) < PART.min(max) {
             return Ok(Joined::default()); // too little for a part, or for a message that is too long
         }
         let joined = large::join(&mut self.large, &mut self.kcp, max, left)?;

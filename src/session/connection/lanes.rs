@@ -1,7 +1,7 @@
 //! The channels that KCP carries: one control block each, sharing the datagrams of one session.
 
 use super::lane::Lane;
-use super::large::Joined;
+use super::large::{Joined, Left};
 use crate::channel::ChannelConfig;
 use crate::config::ConfigError;
 use crate::kcp::{Config, InputError, Kcp};
@@ -70,7 +70,7 @@ impl Lanes {
         self.lanes.get_mut(at)
     }
 
-    fn position(&self, channel: u8) -> Option<usize> {
+    pub(super) fn position(&self, channel: u8) -> Option<usize> {
         self.lanes.iter().position(|lane| lane.channel == channel)
     }
 
@@ -160,10 +160,24 @@ impl Lanes {
         self.lanes.iter().fold(0, |moved: u32, lane| moved.wrapping_add(lane.kcp.moved()))
     }
 
-    /// Since when data has arrived that there is no memory for.
-    pub(super) fn starved(&self) -> Option<Time> {
-        let since = self.lanes.iter().map(|lane| lane.starved).min()?;
+    /// Since when data has arrived that there is no memory for. `in_turn`: long messages that wait for their turn do not
+    /// count.
+    pub(super) fn starved(&self, in_turn: bool) -> Option<Time> {
+        let counts = |(index, _): &(usize, &Lane)| !(in_turn && self.waits_its_turn(*index));
+        let since = self.lanes.iter().enumerate().filter(counts).map(|(_, lane)| lane.starved).min()?;
         (since != Time::NEVER).then_some(since)
+    }
+
+    /// Whether a lane is in the middle of a long message, and one before it as well.
+    fn waits_its_turn(&self, index: usize) -> bool {
+        let (before, after) = self.lanes.split_at_checked(index).unwrap_or_default();
+        after.first().is_some_and(Lane::is_joining) && before.iter().any(Lane::is_joining)
+    }
+
+    /// Bytes of memory that a lane may use. Long messages that share what is for one would all wait for their rest.
+    pub(super) fn left_for(&self, index: usize, left: Left) -> u64 {
+        let Left { bytes, alone } = left;
+        if alone > 0 && self.waits_its_turn(index) { bytes.saturating_sub(alone) } else { bytes }
     }
 
     /// Restarts the wait of data that has found no room.
@@ -182,13 +196,13 @@ impl Lanes {
         any
     }
 
-    /// Takes the segments of a frame, which may use `left` bytes of memory. Returns how many they use, and the channel if
-    /// it has a message.
+    /// Takes the segments of a frame, which may use what is `left` of the memory. Returns how many bytes they use, and the
+    /// channel if it has a message.
     pub(super) fn input(
         &mut self,
         now: Time,
         segments: &[u8],
-        left: u64,
+        left: Left,
     ) -> Result<(usize, Joined, Option<u8>), CloseReason> {
         let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
         let channel = u8::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
@@ -200,6 +214,7 @@ impl Lanes {
                 self.position(channel).ok_or(CloseReason::Protocol)?
             }
         };
+        let left = self.left_for(index, left);
         let is_short = self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
         let (before, chains, held) =

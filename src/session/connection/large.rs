@@ -145,6 +145,15 @@ pub(super) fn join(
     }
 }
 
+/// What is left of the memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// Bytes that may be used.
+    pub(super) bytes: u64,
+    /// How many of them only one long message at a time may use.
+    pub(super) alone: u64,
+}
+
 /// The result of joining parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Joined {

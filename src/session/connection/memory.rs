@@ -1,7 +1,7 @@
 //! The memory that a connection owns and may use.
 
 use super::Connection;
-use super::large::Joined;
+use super::large::{Joined, Left};
 use super::parts::FrameParts;
 use crate::channel::{SendError, cure};
 use crate::session::event::CloseReason;
@@ -84,13 +84,20 @@ impl Connection {
         self.budget.left
     }
 
-    /// Since when data has arrived that there is no memory for.
+    /// Since when data has arrived that there is no memory for. Long messages that wait for another one of the session,
+    /// which has the reserve, do not count.
     pub(in crate::session) fn starved(&self) -> Option<Time> {
-        self.lanes.starved()
+        self.lanes.starved(self.budget.holds_reserve)
     }
 
     pub(in crate::session) const fn holds_reserve(&self) -> bool {
         self.budget.holds_reserve
+    }
+
+    /// Bytes that the session may use, and how many of them are for one long message alone.
+    pub(super) fn left(&self) -> Left {
+        let alone = if self.budget.holds_reserve { self.lanes.config.longest_message() } else { 0 };
+        Left { bytes: self.budget.left, alone: alone.into() }
     }
 
     /// Lets the session use the reserve of its owner until a long message is complete. Data that has found no room
@@ -123,7 +130,7 @@ impl Connection {
     /// Whether what the session holds waits for this end: for the application to read it, or, for at most `most`, for
     /// memory.
     pub(in crate::session) fn waits_for_us(&self, now: Time, most: Duration) -> bool {
-        let starves = self.lanes.starved().is_some_and(|since| now.since(since) < most);
+        let starves = self.lanes.starved(false).is_some_and(|since| now.since(since) < most);
         let channels = (0..).take(self.lanes.config.channels.len());
         starves
             || self.datagrams.has_received()

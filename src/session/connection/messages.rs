@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use super::lanes::Lanes;
-use super::large::{Joined, PART};
+use super::large::{Joined, Left, PART};
 use super::memory::SEGMENT;
 use crate::channel::{ChannelKind, SendError, cure};
 use crate::kcp;
@@ -120,10 +120,12 @@ impl Lanes {
         lane.take_ready().or_else(|| lane.kcp.recv())
     }
 
-    /// Joins what comes after a message that was read, in `left` bytes of memory.
-    pub(super) fn join_next(&mut self, channel: u8, left: u64) -> Result<Joined, CloseReason> {
+    /// Joins what comes after a message that was read, in what is `left` of the memory.
+    pub(super) fn join_next(&mut self, channel: u8, left: Left) -> Result<Joined, CloseReason> {
         let max = self.message_max(channel);
-        self.get_mut(channel).map_or(Ok(Joined::default()), |lane| lane.join(max, left))
+        let Some(index) = self.position(channel) else { return Ok(Joined::default()) };
+        let left = self.left_for(index, left);
+        self.lanes.get_mut(index).map_or(Ok(Joined::default()), |lane| lane.join(max, left))
     }
 
     /// Longest message of a channel; `None`: it is a stream.

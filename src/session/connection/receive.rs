@@ -287,7 +287,7 @@ impl Connection {
     }
 
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
-        let (grown, joined, readable) = self.lanes.input(now, segments, self.budget.left)?;
+        let (grown, joined, readable) = self.lanes.input(now, segments, self.left())?;
         self.budget.spend(grown.max(segments.len()));
         self.budget.on_joined(joined);
         self.events.readable |= readable.is_some_and(|channel| self.is_next(channel));

@@ -401,7 +401,7 @@ impl Connection {
 
     /// Joins the next message, now that one by KCP was read.
     fn join_next(&mut self, channel: u8) {
-        match self.lanes.join_next(channel, self.budget.left) {
+        match self.lanes.join_next(channel, self.left()) {
             Ok(joined) => self.budget.on_joined(joined),
             Err(reason) => self.fail(self.keepalive.now, reason),
         }
