@@ -119,7 +119,14 @@ pub trait Envelope: Any + Debug + Send {
     /// Called when the control block has refused the last rebuilt datagram.
     fn count_refused(&mut self) {}
 
-    /// Frees memory that a peer does not need until there is traffic again.
+    /// Bytes of the heap that it holds for a peer. They count for [`PeersConfig::memory`](super::PeersConfig::memory), so it
+    /// is asked after each shard and each flush.
+    fn memory(&self, _peer: u64) -> usize {
+        0
+    }
+
+    /// Frees memory that a peer can do without: there is no traffic, or little memory is left for all peers. Then it is
+    /// called after each shard.
     fn shrink(&mut self, _peer: u64) {}
 
     /// The peer is gone. Its number is never used again.

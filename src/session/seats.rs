@@ -4,6 +4,7 @@
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -61,12 +62,16 @@ impl<Id: Copy + Ord> Agenda<Id> {
         self.listed.front().copied()
     }
 
-    pub(super) fn sent(&mut self, bytes: usize) {
+    /// The first seat has sent so many bytes. Returns whether that was all of its turn.
+    #[inline]
+    pub(super) fn sent(&mut self, bytes: usize) -> bool {
         self.sent += bytes;
-        if self.sent >= QUANTUM {
+        let is_all = self.sent >= QUANTUM;
+        if is_all {
             self.sent = 0;
             self.listed.rotate_left(1);
         }
+        is_all
     }
 
     /// Ends the turn of the first seat: it has nothing more to send, or is gone and has no entry.
@@ -143,7 +148,26 @@ impl<Id: Ord> Default for Agenda<Id> {
 }
 
 /// What identifies a bare KCP peer: its address, and the number of the conversation.
-pub(super) type Name = (SocketAddr, u64);
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Name(pub(super) SocketAddr, pub(super) u32);
+
+/// In few words, because it is hashed for each datagram.
+impl Hash for Name {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self(address, conv) = *self;
+        state.write_u64(u64::from(conv) << 16 | u64::from(address.port()));
+        match address {
+            SocketAddr::V4(address) => state.write_u32(address.ip().to_bits()),
+            SocketAddr::V6(address) => {
+                let bits = address.ip().to_bits();
+                #[expect(clippy::cast_possible_truncation, reason = "the halves are meant")]
+                [(bits >> 64) as u64, bits as u64].into_iter().for_each(|half| state.write_u64(half));
+                state.write_u64(u64::from(address.flowinfo()) << 32 | u64::from(address.scope_id()));
+            }
+        }
+    }
+}
 
 /// Names of seats that were recently given up. A late copy of a first datagram would otherwise open a seat
 /// again. Stores what each was told, in case it asks again. Only the newest are kept, up to a limit in total

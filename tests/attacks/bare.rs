@@ -481,3 +481,74 @@ fn one_network_takes_at_most_half_of_the_places() {
     }
     assert_eq!(program.peers.len(), 712 + 128);
 }
+
+/// An address of one /48, of which each /64 counts as an address.
+fn of_the_network(number: u32) -> SocketAddr {
+    let [a, b, c, d] = number.to_be_bytes();
+    SocketAddr::from(([0x20, 0x01, 0xd, 0xb8, 0, 1, c, d, 0, 0, 0, 0, 0, 0, a, b], 1000))
+}
+
+/// Whoever has a /48 proves an address of each of its networks again and again, and the program sends them away.
+#[test]
+fn whoever_comes_and_goes_from_a_whole_network_keeps_nobody_out() {
+    let mut program = Program::new(&config(Config::default()));
+    let (mut number, mut let_in, mut others, mut refused) = (0, 0, 0, 0);
+    for second in 0..3 {
+        for tenth in 0..10u8 {
+            for _ in 0..3_000 {
+                number += 1;
+                let from = of_the_network(number % 65_536);
+                let conv = 1 + number / 65_536;
+                let Some(head) = question(&mut program, from, &spoofed(conv)) else { continue };
+                program.peers.give(program.now, from, &answer(&head));
+                while let Some(event) = program.peers.poll_event() {
+                    let PeerEvent::Accepted(id) = event else { continue };
+                    let_in += 1;
+                    program.peers.close(program.now, id);
+                }
+                program.drain(|_, _| {});
+            }
+            for host in 0..10 {
+                let from = SocketAddr::from(([10, second, tenth, host], 1000));
+                let head = question(&mut program, from, &spoofed(1)).unwrap();
+                program.give(from, &answer(&head));
+                program.drain(|_, _| {});
+                others += 1;
+            }
+            program.now = program.now + ms(100);
+        }
+        refused = program.peers.stats().refused_rate;
+        println!(
+            "{second} s: {} of {others} others, {let_in} of the network, {refused} refused",
+            program.peers.len()
+        );
+    }
+    assert_eq!(program.peers.len(), others);
+    assert!((100..300).contains(&let_in) && refused > 80_000, "{let_in} of the network, {refused} refused");
+}
+
+/// The program takes no events while peers fill the memory, fall silent, and others come.
+#[test]
+fn what_peers_have_left_behind_counts_until_the_program_knows_of_their_end() {
+    let strangers = Strangers::Trusted;
+    let limits = PeersConfig { memory: MEMORY, strangers, accept_burst: 64, ..config(Config::default()) };
+    let mut program = Program::new(&limits);
+    let heap = allocation_counter::measure(|| {
+        for round in 0..3 {
+            for number in 0..656 {
+                for datagram in endless(1000 * round + number) {
+                    program.peers.give(program.now, hostile_address(number), &datagram);
+                }
+                program.peers.handle_timeout(program.now);
+                while program.peers.emit_to(program.now, &mut Vec::with_capacity(1500)).is_some() {}
+            }
+            program.now = program.now + Duration::from_secs(31);
+        }
+    });
+    let (stats, limit) = (program.peers.stats(), MEMORY + MEMORY / 8);
+    println!("{} bytes, {stats:?}", heap.bytes_max);
+    assert!(stats.closed_idle > 600 && heap.bytes_max <= limit, "{} bytes", heap.bytes_max);
+    assert!(stats.memory <= MEMORY);
+    while program.peers.poll_event().is_some() {}
+    assert!(program.peers.stats().memory < MEMORY);
+}

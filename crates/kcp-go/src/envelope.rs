@@ -139,6 +139,10 @@ impl kcp::Envelope for Envelope {
         self.stats.refused += 1;
     }
 
+    fn memory(&self, peer: u64) -> usize {
+        self.parity.as_ref().and_then(|parity| parity.peers.get(&peer)).map_or(0, Peer::memory)
+    }
+
     fn shrink(&mut self, peer: u64) {
         let peer = self.parity.as_mut().and_then(|parity| parity.peers.get_mut(&peer));
         if let Some(decoder) = peer.and_then(|peer| peer.decoder.as_mut()) {
@@ -153,6 +157,14 @@ impl kcp::Envelope for Envelope {
         {
             parity.by_address.remove(&address);
         }
+    }
+}
+
+impl Peer {
+    fn memory(&self) -> usize {
+        let encoder = self.encoder.as_ref().map_or(0, |encoder| size_of::<Encoder>() + encoder.memory());
+        let decoder = self.decoder.as_ref().map_or(0, |decoder| size_of::<Decoder>() + decoder.memory());
+        encoder + decoder
     }
 }
 

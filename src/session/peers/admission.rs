@@ -80,7 +80,14 @@ impl Peers {
         if strangers == Strangers::Proven && !has_proven {
             return Ok(Next::Ask);
         }
-        if self.rate.spend(now, host) { Ok(Next::Accept) } else { refused!(refused_rate) }
+        // A network cannot use up what addresses of others share buckets with.
+        let network = network(name.0);
+        if self.rate.has(now, host) && self.rate_of_networks.spend(now, network) && self.rate.spend(now, host)
+        {
+            Ok(Next::Accept)
+        } else {
+            refused!(refused_rate)
+        }
     }
 
     /// Asks a stranger to prove their address, or says why not.

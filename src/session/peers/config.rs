@@ -24,9 +24,9 @@ pub struct PeersConfig {
     /// Most strangers at a time from one address, whatever the port; 16 by default. An IPv6 network of 64 bits counts
     /// as one address, because one host may use all of it.
     pub max_peers_per_address: usize,
-    /// New strangers per second from one address, in the long run; 4 by default.
+    /// New strangers per second from one address, in the long run; 4 by default. A network may have eight times as many.
     pub accepts_per_second: u32,
-    /// New strangers at once from one address; 16 by default.
+    /// New strangers at once from one address; 16 by default. A network may have eight times as many.
     pub accept_burst: u32,
     /// Most bytes that all peers may hold together, 1 MiB to 2^40: their state, and what waits to be sent, acknowledged
     /// and read; 256 MiB by default, at least 128 KiB for each of `max_peers`. Half is divided evenly among the most
@@ -164,7 +164,7 @@ stats! {
         pub refused_per_address: u64 => "whitewater_listener_rejected_total" [reason: "per_address", "Datagrams dropped"],
         /// Strangers refused because half of `max_peers` are taken, and an eighth by their network.
         pub refused_per_network: u64 => "whitewater_listener_rejected_total" [reason: "per_network", "Datagrams dropped"],
-        /// Strangers refused because too many per second come from their address.
+        /// Strangers refused because too many per second come from their address, or from their network.
         pub refused_rate: u64 => "whitewater_listener_rejected_total" [reason: "rate", "Datagrams dropped"],
     }
 }

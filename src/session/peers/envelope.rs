@@ -31,10 +31,19 @@ impl Peers {
         let Some(id) = envelope.handle_shard(from, taken_by.map(|id| id.0), shard).map(PeerId) else {
             return;
         };
-        if let Some(peer) = self.peers.get_mut(&id)
-            && peer.rebuild(now, id, &mut **envelope)
-        {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        if peer.rebuild(now, id, &mut **envelope) {
             changed(&mut self.agenda, &mut self.events, id, peer);
+        }
+        peer.take(shard.len());
+        peer.note_envelope(id, &**envelope);
+        if peer.is_to_count() {
+            self.memory.count(peer);
+        }
+        if peer.is_confined() {
+            envelope.shrink(id.0); // repairs are a luxury
+            peer.note_envelope(id, &**envelope);
+            self.memory.count(peer);
         }
     }
 }

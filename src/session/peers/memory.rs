@@ -39,9 +39,8 @@ impl Memory {
     /// Counts a peer anew, and tells it how much it may hold.
     #[inline]
     pub(super) fn count(&mut self, peer: &mut Peer) {
-        let held = peer.memory();
-        self.replace(peer.counted, held);
-        peer.counted = held;
+        let before = peer.counted;
+        self.replace(before, peer.count());
         self.grant(peer);
     }
 

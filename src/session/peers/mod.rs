@@ -19,7 +19,7 @@ use crate::machine::{Arrival, Machine, Transmit};
 use crate::rate::{AddressRate, host, network};
 use crate::seq::Conv;
 use crate::time::Time;
-use crate::wire::conv_of;
+use crate::wire::{DatagramQueue, conv_of};
 use memory::Memory;
 use proof::Proofs;
 use rand_core::CryptoRng;
@@ -79,9 +79,10 @@ pub struct Peers {
     /// Peers whose end was not reported yet, oldest first, and then the one whose end was reported last.
     ended: VecDeque<Peer>,
     told: Option<Peer>,
-    /// Peers that were closed here and still have datagrams to send.
-    last_words: VecDeque<Peer>,
+    /// Datagrams that peers which were closed here are still to be sent.
+    last_words: VecDeque<(SocketAddr, DatagramQueue)>,
     rate: AddressRate,
+    rate_of_networks: AddressRate,
     proofs: Proofs,
     quarantine: Graves<Name>,
     stats: PeersStats,
@@ -121,6 +122,11 @@ impl Peers {
             told: None,
             last_words: VecDeque::new(),
             rate: AddressRate::new(config.accepts_per_second, config.accept_burst, key()),
+            rate_of_networks: AddressRate::new(
+                config.accepts_per_second.saturating_mul(OF_NETWORK),
+                config.accept_burst.saturating_mul(OF_NETWORK),
+                key(),
+            ),
             quarantine: Graves::new(config.quarantine, config.max_peers, config.max_peers),
             stats: PeersStats::default(),
             now: Time::ZERO,
@@ -171,7 +177,10 @@ impl Peers {
         self.told = None;
         let event = self.events.pop_front()?;
         match event {
-            PeerEvent::Closed { .. } => self.told = self.ended.pop_front(),
+            PeerEvent::Closed { .. } => {
+                self.told = self.ended.pop_front();
+                self.told.iter_mut().for_each(|peer| self.memory.dismiss(peer));
+            }
             PeerEvent::Readable(id) => _ = self.peers.get_mut(&id).map(|peer| peer.told_readable = false),
             PeerEvent::Writable(id) => _ = self.peers.get_mut(&id).map(|peer| peer.told_writable = false),
             PeerEvent::Accepted(_) => {}
@@ -232,10 +241,11 @@ impl Peers {
         self.quarantine.insert(now, name(address, peer.conv()), host(address), ());
         self.stats.closed_here += 1;
         log::debug!("peer {id} at {} closed here", peer.peer_addr());
+        self.memory.dismiss(&mut peer);
         if self.last_words.len() >= LAST_WORDS_MAX {
             self.last_words.pop_front();
         }
-        self.last_words.push_back(peer);
+        self.last_words.push_back((address, peer.into_last_words()));
         true
     }
 
@@ -269,22 +279,30 @@ impl Peers {
     fn deliver(&mut self, now: Time, id: PeerId, datagram: &[u8]) -> Option<PeerId> {
         self.settle();
         let peer = self.peers.get_mut(&id)?;
-        self.memory.grant(peer);
+        peer.take(datagram.len());
+        let is_to_count = peer.is_to_count();
+        if is_to_count {
+            self.memory.grant(peer);
+        }
         if !peer.input(now, datagram) {
             self.stats.rejected += 1;
             return None;
         }
-        self.memory.count(peer);
+        if is_to_count {
+            self.memory.count(peer);
+        }
         peer.heard = now;
         peer.shrunk = false;
         changed(&mut self.agenda, &mut self.events, id, peer);
         Some(id)
     }
 
-    /// Counts what the program has changed.
+    /// Counts what the program has sent, if it is much: others may need to know before the turn of that peer.
     #[inline]
     fn settle(&mut self) {
-        if let Some(peer) = self.lent.take().and_then(|id| self.peers.get_mut(&id)) {
+        if let Some(peer) = self.lent.take().and_then(|id| self.peers.get_mut(&id))
+            && peer.is_to_count()
+        {
             self.memory.count(peer);
         }
     }
@@ -308,7 +326,6 @@ impl Peers {
 
     fn remove(&mut self, id: PeerId) -> Option<Peer> {
         let mut peer = *self.peers.remove(&id)?;
-        self.memory.dismiss(&mut peer);
         self.by_name.remove(&name(peer.peer_addr(), peer.conv()));
         self.last = None;
         self.agenda.leave(id, &mut peer.entry);
@@ -365,14 +382,17 @@ impl Machine for Peers {
             return Some(to.into());
         }
         'seats: loop {
-            while let Some(peer) = self.last_words.front_mut() {
-                if let Some(datagram) = peer.pop() {
+            while let Some((to, datagrams)) = self.last_words.front_mut() {
+                if let Some(datagram) = datagrams.pop() {
                     out.extend_from_slice(datagram);
-                    return Some(peer.peer_addr().into());
+                    return Some((*to).into());
                 }
                 self.last_words.pop_front();
             }
-            let id = self.agenda.first()?;
+            let Some(id) = self.agenda.first() else {
+                self.lent = None; // it had its turn
+                return None;
+            };
             let Some(peer) = self.peers.get_mut(&id) else {
                 self.agenda.end_turn(None);
                 continue;
@@ -383,22 +403,36 @@ impl Machine for Peers {
             }
             while std::mem::take(&mut peer.is_touched) || peer.has_left_more() {
                 let gone = peer.serve(now, id, &self.config, self.envelope.as_deref_mut(), &mut self.events);
-                self.memory.count(peer);
+                if peer.is_to_count() {
+                    self.memory.count(peer);
+                }
                 if let Some(reason) = gone {
                     self.end(id, reason);
                     continue 'seats;
                 }
             }
-            if let Some(datagram) = peer.pop() {
+            let to = peer.peer_addr();
+            let sent = peer.pop().map(|datagram| {
                 out.extend_from_slice(datagram);
-                self.agenda.sent(datagram.len());
-                return Some(peer.peer_addr().into());
+                datagram.len()
+            });
+            if let Some(len) = sent {
+                peer.take(len);
+                if peer.goes_on() {
+                    if self.agenda.sent(len) && peer.is_to_count() {
+                        self.memory.count(peer);
+                    }
+                    return Some(to.into());
+                }
             }
             if peer.trim() {
                 self.memory.count(peer);
             }
             self.agenda.end_turn(Some(&mut peer.entry));
             self.agenda.put_off(id, &mut peer.entry);
+            if sent.is_some() {
+                return Some(to.into());
+            }
         }
     }
 
@@ -425,9 +459,11 @@ fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<PeerEvent>, id: Pe
     }
 }
 
+/// How many strangers may come from a network, for each that may come from an address.
+const OF_NETWORK: u32 = 8;
 /// Most closed peers whose last datagrams wait. Beyond that, those of the oldest are dropped.
 const LAST_WORDS_MAX: usize = 256;
 
 fn name(address: SocketAddr, conv: Conv) -> Name {
-    (address, conv.0.into())
+    Name(address, conv.0)
 }

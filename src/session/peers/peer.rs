@@ -66,6 +66,10 @@ pub struct Peer {
     /// Bytes that it counts for in the memory of all peers, and how many it may hold.
     pub(super) counted: u64,
     allowance: Allowance,
+    /// About how many bytes it may have taken since it was counted; more if it has to be counted anyway.
+    uncounted: u64,
+    /// Bytes that the envelope holds for it.
+    enveloped: usize,
     pub(super) heard: Time,
     pub(super) entry: Entry,
     /// It must be served before its datagrams are sent.
@@ -109,6 +113,8 @@ impl Peer {
             host,
             counted: 0,
             allowance: Allowance::Ample(0),
+            uncounted: 0,
+            enveloped: 0,
             heard: now,
             entry: Entry::at(now),
             is_touched: true,
@@ -132,6 +138,7 @@ impl Peer {
     /// The send queue is full; [`PeerEvent::Writable`] tells when to try again. Or the message is too long.
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         let sent = if self.has_memory(message.len()) {
+            self.take(message.len());
             self.kcp.send(message)
         } else {
             Err(SendError::Full { segments: self.kcp.wait_snd(), bytes: self.kcp.send_held() })
@@ -212,13 +219,39 @@ impl Peer {
     /// The control block, to configure it, or to send and receive without copies. Leave methods that take a time to the
     /// owner: the control block has a clock of its own.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
+        self.uncounted = UNKNOWN;
         &mut self.kcp
     }
 
-    /// Bytes of memory that it holds, used or not.
-    pub(super) fn memory(&self) -> u64 {
+    /// Bytes of memory that it holds, used or not. It counts for these from now on.
+    pub(super) fn count(&mut self) -> u64 {
         let wrapped = self.wrapped.as_deref().map_or(0, |queue| size_of_val(queue) + queue.memory());
-        (size_of::<Self>() + self.kcp.memory() + self.kcp.output().memory() + wrapped) as u64
+        let held = size_of::<Self>() + self.kcp.memory() + self.kcp.output().memory() + wrapped;
+        let held = (held + self.enveloped) as u64;
+        (self.counted, self.uncounted) = (held, 0);
+        held
+    }
+
+    /// Notes that it may take about as much for this many bytes of a message or a datagram.
+    #[inline]
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.uncounted += (bytes + SEGMENT) as u64;
+    }
+
+    pub(super) fn note_envelope(&mut self, id: PeerId, envelope: &dyn Envelope) {
+        self.enveloped = envelope.memory(id.0);
+    }
+
+    /// Whether it may hold no more than its part.
+    #[inline]
+    pub(super) const fn is_confined(&self) -> bool {
+        matches!(self.allowance, Allowance::Part(_))
+    }
+
+    /// Whether it has to be counted: it may have taken much, or there is little left.
+    #[inline]
+    pub(super) const fn is_to_count(&self) -> bool {
+        self.uncounted >= RECOUNT
     }
 
     /// Is told how much it may hold from now on. Returns whether that has become its part.
@@ -227,7 +260,10 @@ impl Peer {
         let before = std::mem::replace(&mut self.allowance, allowance);
         let room = match (before, allowance) {
             (Allowance::Ample(_), Allowance::Ample(_)) => return false,
-            (_, Allowance::Part(bytes)) => u32::try_from(bytes / TO_READ).unwrap_or(u32::MAX),
+            (_, Allowance::Part(bytes)) => {
+                self.uncounted = self.uncounted.max(RECOUNT);
+                u32::try_from(bytes / TO_READ).unwrap_or(u32::MAX)
+            }
             (Allowance::Part(_), Allowance::Ample(_)) => u32::MAX,
         };
         self.kcp.set_receive_room(room);
@@ -235,8 +271,9 @@ impl Peer {
     }
 
     /// Frees the memory of datagrams that have left, if it has no more than its part.
+    #[inline]
     pub(super) fn trim(&mut self) -> bool {
-        if matches!(self.allowance, Allowance::Ample(_)) {
+        if !self.is_confined() {
             return false;
         }
         self.kcp.output_mut().shrink();
@@ -250,7 +287,10 @@ impl Peer {
     #[inline]
     fn has_memory(&self, len: usize) -> bool {
         match self.allowance {
-            Allowance::Ample(bytes) => (self.kcp.memory() + len) as u64 <= bytes,
+            Allowance::Ample(bytes) => {
+                let most = self.counted + self.uncounted;
+                most + len as u64 <= bytes || (self.kcp.memory() + len) as u64 <= bytes
+            }
             Allowance::Part(bytes) => (self.kcp.send_held() + len) as u64 <= bytes / TO_SEND,
         }
     }
@@ -292,6 +332,7 @@ impl Peer {
         self.update(now, flush);
         if let Some(envelope) = &mut envelope {
             self.wrap(now, id, &mut **envelope);
+            self.note_envelope(id, &**envelope);
         }
         let idle_at = self.heard + config.idle_timeout;
         if self.kcp.is_dead() {
@@ -318,11 +359,18 @@ impl Peer {
             self.shrunk = true;
             if let Some(envelope) = envelope {
                 envelope.shrink(id.0);
+                self.note_envelope(id, envelope);
             }
+            self.uncounted = UNKNOWN;
         }
-        let check = self.kcp.check(now).map(|at| at.max(now));
-        let due = [check, self.leaves_by].into_iter().flatten().fold(idle_at, Time::min);
-        let due = if waits && !has_room { due.min(now + MEMORY_AGAIN) } else { due };
+        let due = idle_at.min(self.kcp.due_at(now).max(now));
+        let due = self.leaves_by.map_or(due, |by| by.min(due));
+        let due = if waits && !has_room {
+            self.uncounted = UNKNOWN; // to be told what there is
+            due.min(now + MEMORY_AGAIN)
+        } else {
+            due
+        };
         self.entry.due = if !self.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
         None
     }
@@ -331,6 +379,14 @@ impl Peer {
         self.kcp.update(now);
         if flush && !self.kcp.config().is_at_once() {
             self.kcp.flush(now); // at once, because the update has done the rest
+        }
+    }
+
+    /// The datagrams that are ready to be sent.
+    pub(super) fn into_last_words(mut self) -> DatagramQueue {
+        match self.wrapped {
+            Some(wrapped) => *wrapped,
+            None => std::mem::take(self.kcp.output_mut()),
         }
     }
 
@@ -355,7 +411,18 @@ impl Peer {
         !waits && self.kcp.output_mut().clear_full()
     }
 
+    /// Whether its turn goes on: it has another datagram, or has to be served again.
+    #[inline]
+    pub(super) fn goes_on(&mut self) -> bool {
+        if self.may_send() {
+            return true;
+        }
+        self.is_touched |= self.has_left_more();
+        self.is_touched
+    }
+
     /// Takes the next datagram that may be sent.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<&[u8]> {
         if !self.may_send() {
             return None;
@@ -372,6 +439,13 @@ impl Peer {
 /// The rest is for buffers, which double, and for datagrams.
 const TO_READ: u64 = 4;
 const TO_SEND: u64 = 8;
+/// About what a message takes beside its bytes.
+const SEGMENT: usize = 32;
+/// A peer is counted when it may have taken this many bytes since, a sixteenth of the least part. Between that, nothing
+/// shows that it holds less.
+const RECOUNT: u64 = 2048;
+/// What it may have taken is not known.
+const UNKNOWN: u64 = 1 << 40;
 /// How often a peer looks whether there is memory again.
 const MEMORY_AGAIN: Duration = Duration::from_millis(100);
 /// Silence after which a peer frees memory.

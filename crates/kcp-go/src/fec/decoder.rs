@@ -75,9 +75,8 @@ impl Decoder {
         self.groups.clear();
     }
 
-    /// Bytes of heap memory for shards.
-    #[cfg(test)]
-    pub(super) fn memory(&self) -> usize {
+    /// Bytes of heap memory.
+    pub(crate) fn memory(&self) -> usize {
         self.groups.iter().map(Group::memory).sum()
     }
 

@@ -74,6 +74,12 @@ impl Encoder {
         [a, b, c, d, e, f, g, h]
     }
 
+    /// Bytes of heap memory.
+    pub(crate) fn memory(&self) -> usize {
+        let longest = self.parity.first().map_or(0, Vec::capacity); // they are equally long
+        self.parity.len() * (size_of::<Vec<u8>>() + longest) + self.shard.capacity()
+    }
+
     /// The next parity shard of a complete group, and the header to put before it.
     pub(crate) fn parity(&mut self) -> Option<([u8; HEAD], &[u8])> {
         let at = usize::from(self.shards.parity).checked_sub(self.due).filter(|_| self.due > 0)?;

@@ -17,16 +17,26 @@ pub(super) struct Group {
     come: usize,
     /// Rebuilt data shards that were not returned yet.
     rebuilt: Vec<usize>,
+    /// Bytes of all shards, used or not.
+    bytes: usize,
 }
 
 impl Group {
     pub(super) fn new(number: u32, shards: Shards) -> Self {
-        Self { number, shards: vec![(Vec::new(), false); shards.all()], come: 0, rebuilt: Vec::new() }
+        Self {
+            number,
+            shards: vec![(Vec::new(), false); shards.all()],
+            come: 0,
+            rebuilt: Vec::new(),
+            bytes: 0,
+        }
     }
 
-    #[cfg(test)]
-    pub(super) fn memory(&self) -> usize {
-        self.shards.iter().map(|(bytes, _)| bytes.capacity()).sum()
+    /// Bytes of heap memory.
+    pub(super) const fn memory(&self) -> usize {
+        self.shards.capacity() * size_of::<(Vec<u8>, bool)>()
+            + self.rebuilt.capacity() * size_of::<usize>()
+            + self.bytes
     }
 
     /// Reuses the memory for another group.
@@ -42,8 +52,10 @@ impl Group {
         let Some((bytes, is_here)) = self.shards.get_mut(at).filter(|(_, is_here)| !is_here) else {
             return false;
         };
+        let before = bytes.capacity();
         bytes.clear();
         bytes.extend_from_slice(shard.bytes);
+        self.bytes += bytes.capacity() - before;
         *is_here = true;
         self.come += 1;
         true
@@ -66,12 +78,14 @@ impl Group {
         for &at in &self.rebuilt {
             let (Ok(place), Some((bytes, _))) = (u8::try_from(at), self.shards.get_mut(at)) else { continue };
             let mut sum = mem::take(bytes); // for its memory
+            let before = sum.capacity();
             sum.clear();
             let here = self.shards.iter().filter(|(_, is_here)| *is_here);
             for ((bytes, _), factor) in here.zip(basis.at(place)) {
                 sum.resize(sum.len().max(bytes.len()), 0);
                 mul_add(&mut sum, factor, bytes);
             }
+            self.bytes += sum.capacity() - before;
             if let Some((bytes, _)) = self.shards.get_mut(at) {
                 *bytes = sum;
             }
