@@ -286,9 +286,10 @@ fn question(program: &mut Program, from: SocketAddr, datagram: &[u8]) -> Option<
     let mut asked = None;
     program.give(from, datagram);
     program.drain(|to, bytes| {
-        assert_eq!(to, from);
-        assert!(bytes.len() <= datagram.len());
-        asked = Some(Segment::decode(bytes).unwrap().0.header);
+        if to == from {
+            assert!(bytes.len() <= datagram.len());
+            asked = Some(Segment::decode(bytes).unwrap().0.header);
+        }
     });
     asked
 }
@@ -512,7 +513,6 @@ fn whoever_comes_and_goes_from_a_whole_network_keeps_nobody_out() {
                 let from = SocketAddr::from(([10, second, tenth, host], 1000));
                 let head = question(&mut program, from, &spoofed(1)).unwrap();
                 program.give(from, &answer(&head));
-                program.drain(|_, _| {});
                 others += 1;
             }
             program.now = program.now + ms(100);

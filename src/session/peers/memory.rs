@@ -1,6 +1,7 @@
 //! The memory of all peers together, counted whenever one may have changed, and what each may take of it.
 
-use super::{Peer, PeersConfig, Strangers};
+use super::{Peer, PeerId, PeersConfig, Strangers};
+use crate::kcp::Envelope;
 
 /// Bytes that peers hold, and their limit.
 ///
@@ -68,3 +69,89 @@ impl Memory {
         self.taken = (self.taken + now.saturating_sub(own)).saturating_sub(before.saturating_sub(own));
     }
 }
+
+impl Peer {
+    /// Bytes of memory that it holds, used or not. It counts for these from now on.
+    pub(super) fn count(&mut self) -> u64 {
+        let wrapped = self.wrapped.as_deref().map_or(0, |queue| size_of_val(queue) + queue.memory());
+        let held = size_of::<Self>() + self.kcp.memory() + self.kcp.output().memory() + wrapped;
+        let held = (held + self.enveloped) as u64;
+        (self.counted, self.uncounted) = (held, 0);
+        held
+    }
+
+    /// Notes that it may take about as much for this many bytes of a message or a datagram.
+    #[inline]
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.uncounted += (bytes + SEGMENT) as u64;
+    }
+
+    pub(super) fn note_envelope(&mut self, id: PeerId, envelope: &dyn Envelope) {
+        self.enveloped = envelope.memory(id.0);
+    }
+
+    /// Whether it may hold no more than its part.
+    #[inline]
+    pub(super) const fn is_confined(&self) -> bool {
+        matches!(self.allowance, Allowance::Part(_))
+    }
+
+    /// Whether it has to be counted: it may have taken much, or there is little left.
+    #[inline]
+    pub(super) const fn is_to_count(&self) -> bool {
+        self.uncounted >= RECOUNT
+    }
+
+    /// Is told how much it may hold from now on. Returns whether that has become its part.
+    #[inline]
+    pub(super) fn allow(&mut self, allowance: Allowance) -> bool {
+        let before = std::mem::replace(&mut self.allowance, allowance);
+        let room = match (before, allowance) {
+            (Allowance::Ample(_), Allowance::Ample(_)) => return false,
+            (_, Allowance::Part(bytes)) => {
+                self.uncounted = self.uncounted.max(RECOUNT);
+                u32::try_from(bytes / TO_READ).unwrap_or(u32::MAX)
+            }
+            (Allowance::Part(_), Allowance::Ample(_)) => u32::MAX,
+        };
+        self.kcp.set_receive_room(room);
+        matches!((before, allowance), (Allowance::Ample(_), Allowance::Part(_)))
+    }
+
+    /// Frees the memory of datagrams that have left, if it has no more than its part.
+    #[inline]
+    pub(super) fn trim(&mut self) -> bool {
+        if !self.is_confined() {
+            return false;
+        }
+        self.kcp.output_mut().shrink();
+        if let Some(wrapped) = &mut self.wrapped {
+            wrapped.shrink();
+        }
+        true
+    }
+
+    /// Whether a message of `len` bytes may be queued.
+    #[inline]
+    pub(super) fn has_memory(&self, len: usize) -> bool {
+        match self.allowance {
+            Allowance::Ample(bytes) => {
+                let most = self.counted + self.uncounted;
+                most + len as u64 <= bytes || (self.kcp.memory() + len) as u64 <= bytes
+            }
+            Allowance::Part(bytes) => (self.kcp.send_held() + len) as u64 <= bytes / TO_SEND,
+        }
+    }
+}
+
+/// Which share of its part a peer can fill with what waits to be read, and with what waits to be sent or acknowledged.
+/// The rest is for buffers, which double, and for datagrams.
+const TO_READ: u64 = 4;
+const TO_SEND: u64 = 8;
+/// About what a message takes beside its bytes.
+const SEGMENT: usize = 32;
+/// A peer is counted when it may have taken this many bytes since, a sixteenth of the least part. Between that, nothing
+/// shows that it holds less.
+const RECOUNT: u64 = 2048;
+/// What it may have taken is not known.
+pub(super) const UNKNOWN: u64 = 1 << 40;

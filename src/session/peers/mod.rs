@@ -2,6 +2,7 @@
 
 mod admission;
 mod config;
+mod end;
 mod envelope;
 mod memory;
 mod peer;
@@ -16,7 +17,7 @@ use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
 use crate::kcp::Envelope;
 use crate::machine::{Arrival, Machine, Transmit};
-use crate::rate::{AddressRate, host, network};
+use crate::rate::{AddressRate, network};
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
@@ -25,7 +26,6 @@ use proof::Proofs;
 use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 /// Many bare KCP peers without a socket, which may be any KCP implementation. A [`Machine`] with events.
 ///
@@ -227,36 +227,6 @@ impl Peers {
         self.len() == 0
     }
 
-    /// Removes a peer after a last flush, without an event. Bare KCP cannot tell the peer. Returns whether there was
-    /// one.
-    pub fn close(&mut self, now: Time, id: PeerId) -> bool {
-        self.now = now;
-        let Some(mut peer) = self.remove(id) else { return false };
-        peer.update(now, true);
-        if let Some(envelope) = &mut self.envelope {
-            peer.wrap(now, id, &mut **envelope);
-            envelope.forget(id.0);
-        }
-        let address = peer.peer_addr();
-        self.quarantine.insert(now, name(address, peer.conv()), host(address), ());
-        self.stats.closed_here += 1;
-        log::debug!("peer {id} at {} closed here", peer.peer_addr());
-        self.memory.dismiss(&mut peer);
-        if self.last_words.len() >= LAST_WORDS_MAX {
-            self.last_words.pop_front();
-        }
-        self.last_words.push_back((address, peer.into_last_words()));
-        true
-    }
-
-    /// The same, but only when everything sent to it has arrived, or after this time.
-    pub fn close_within(&mut self, now: Time, id: PeerId, within: Duration) {
-        if let Some(peer) = self.peer(id) {
-            peer.flush();
-            peer.leaves_by = Some(now + within);
-        }
-    }
-
     /// The limits, and the config of every control block.
     #[must_use]
     pub const fn config(&self) -> &PeersConfig {
@@ -322,35 +292,6 @@ impl Peers {
         self.peers.insert(id, Box::new(peer));
         self.by_name.insert(name, id);
         id
-    }
-
-    fn remove(&mut self, id: PeerId) -> Option<Peer> {
-        let mut peer = *self.peers.remove(&id)?;
-        self.by_name.remove(&name(peer.peer_addr(), peer.conv()));
-        self.last = None;
-        self.agenda.leave(id, &mut peer.entry);
-        match peer.host {
-            Some(host) => {
-                self.hosts.leave(host);
-                self.networks.leave(network(peer.peer_addr()));
-            }
-            None => self.registered -= 1,
-        }
-        Some(peer)
-    }
-
-    fn end(&mut self, id: PeerId, reason: PeerCloseReason) {
-        let Some(peer) = self.remove(id) else { return };
-        if let Some(envelope) = &mut self.envelope {
-            envelope.forget(id.0);
-        }
-        match reason {
-            PeerCloseReason::Idle => self.stats.closed_idle += 1,
-            PeerCloseReason::DeadLink => self.stats.closed_dead += 1,
-        }
-        self.events.push_back(PeerEvent::Closed { id, reason });
-        log::debug!("peer {id} at {} gone: {reason:?}", peer.peer_addr());
-        self.ended.push_back(peer);
     }
 }
 
@@ -461,8 +402,6 @@ fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<PeerEvent>, id: Pe
 
 /// How many strangers may come from a network, for each that may come from an address.
 const OF_NETWORK: u32 = 8;
-/// Most closed peers whose last datagrams wait. Beyond that, those of the oldest are dropped.
-const LAST_WORDS_MAX: usize = 256;
 
 fn name(address: SocketAddr, conv: Conv) -> Name {
     Name(address, conv.0)

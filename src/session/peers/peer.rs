@@ -1,6 +1,6 @@
 //! One bare KCP peer, and what is due for it.
 
-use super::memory::Allowance;
+use super::memory::{Allowance, UNKNOWN};
 use super::{Peers, PeersConfig};
 use crate::events::Logged;
 use crate::kcp::{Envelope, Event, Kcp, RecvError, SendError, Stats};
@@ -57,19 +57,19 @@ pub enum PeerCloseReason {
 /// A bare KCP peer: one address and one conv. What you send here leaves when its machine is next drained.
 #[derive(Debug)]
 pub struct Peer {
-    kcp: Kcp<DatagramQueue>,
+    pub(super) kcp: Kcp<DatagramQueue>,
     /// Wrapped datagrams that are ready to be sent.
-    wrapped: Option<Box<DatagramQueue>>,
+    pub(super) wrapped: Option<Box<DatagramQueue>>,
     address: SocketAddr,
     /// The address whose limits it counts against. `None`: it was registered.
     pub(super) host: Option<IpAddr>,
     /// Bytes that it counts for in the memory of all peers, and how many it may hold.
     pub(super) counted: u64,
-    allowance: Allowance,
+    pub(super) allowance: Allowance,
     /// About how many bytes it may have taken since it was counted; more if it has to be counted anyway.
-    uncounted: u64,
+    pub(super) uncounted: u64,
     /// Bytes that the envelope holds for it.
-    enveloped: usize,
+    pub(super) enveloped: usize,
     pub(super) heard: Time,
     pub(super) entry: Entry,
     /// It must be served before its datagrams are sent.
@@ -223,78 +223,6 @@ impl Peer {
         &mut self.kcp
     }
 
-    /// Bytes of memory that it holds, used or not. It counts for these from now on.
-    pub(super) fn count(&mut self) -> u64 {
-        let wrapped = self.wrapped.as_deref().map_or(0, |queue| size_of_val(queue) + queue.memory());
-        let held = size_of::<Self>() + self.kcp.memory() + self.kcp.output().memory() + wrapped;
-        let held = (held + self.enveloped) as u64;
-        (self.counted, self.uncounted) = (held, 0);
-        held
-    }
-
-    /// Notes that it may take about as much for this many bytes of a message or a datagram.
-    #[inline]
-    pub(super) fn take(&mut self, bytes: usize) {
-        self.uncounted += (bytes + SEGMENT) as u64;
-    }
-
-    pub(super) fn note_envelope(&mut self, id: PeerId, envelope: &dyn Envelope) {
-        self.enveloped = envelope.memory(id.0);
-    }
-
-    /// Whether it may hold no more than its part.
-    #[inline]
-    pub(super) const fn is_confined(&self) -> bool {
-        matches!(self.allowance, Allowance::Part(_))
-    }
-
-    /// Whether it has to be counted: it may have taken much, or there is little left.
-    #[inline]
-    pub(super) const fn is_to_count(&self) -> bool {
-        self.uncounted >= RECOUNT
-    }
-
-    /// Is told how much it may hold from now on. Returns whether that has become its part.
-    #[inline]
-    pub(super) fn allow(&mut self, allowance: Allowance) -> bool {
-        let before = std::mem::replace(&mut self.allowance, allowance);
-        let room = match (before, allowance) {
-            (Allowance::Ample(_), Allowance::Ample(_)) => return false,
-            (_, Allowance::Part(bytes)) => {
-                self.uncounted = self.uncounted.max(RECOUNT);
-                u32::try_from(bytes / TO_READ).unwrap_or(u32::MAX)
-            }
-            (Allowance::Part(_), Allowance::Ample(_)) => u32::MAX,
-        };
-        self.kcp.set_receive_room(room);
-        matches!((before, allowance), (Allowance::Ample(_), Allowance::Part(_)))
-    }
-
-    /// Frees the memory of datagrams that have left, if it has no more than its part.
-    #[inline]
-    pub(super) fn trim(&mut self) -> bool {
-        if !self.is_confined() {
-            return false;
-        }
-        self.kcp.output_mut().shrink();
-        if let Some(wrapped) = &mut self.wrapped {
-            wrapped.shrink();
-        }
-        true
-    }
-
-    /// Whether a message of `len` bytes may be queued.
-    #[inline]
-    fn has_memory(&self, len: usize) -> bool {
-        match self.allowance {
-            Allowance::Ample(bytes) => {
-                let most = self.counted + self.uncounted;
-                most + len as u64 <= bytes || (self.kcp.memory() + len) as u64 <= bytes
-            }
-            Allowance::Part(bytes) => (self.kcp.send_held() + len) as u64 <= bytes / TO_SEND,
-        }
-    }
-
     /// Takes a datagram from the peer. Returns whether it changed anything.
     pub(super) fn input(&mut self, now: Time, datagram: &[u8]) -> bool {
         let result = self.kcp.input(now, datagram);
@@ -435,17 +363,6 @@ impl Peer {
     }
 }
 
-/// Which share of its part a peer can fill with what waits to be read, and with what waits to be sent or acknowledged.
-/// The rest is for buffers, which double, and for datagrams.
-const TO_READ: u64 = 4;
-const TO_SEND: u64 = 8;
-/// About what a message takes beside its bytes.
-const SEGMENT: usize = 32;
-/// A peer is counted when it may have taken this many bytes since, a sixteenth of the least part. Between that, nothing
-/// shows that it holds less.
-const RECOUNT: u64 = 2048;
-/// What it may have taken is not known.
-const UNKNOWN: u64 = 1 << 40;
 /// How often a peer looks whether there is memory again.
 const MEMORY_AGAIN: Duration = Duration::from_millis(100);
 /// Silence after which a peer frees memory.
