@@ -1,6 +1,10 @@
 //! Bytes as elements of the field GF(256) with the polynomial 0x11d, which repairs and the parity of kcp-go have in common.
 //! A sum is XOR. Source: klauspost/reedsolomon, `galois.go`.
 
+mod products;
+
+pub use products::add_products;
+
 /// `a` times `b`.
 #[inline]
 pub fn mul(a: u8, b: u8) -> u8 {

@@ -1,7 +1,7 @@
 //! The erasure code: each shard is a value of one polynomial over GF(256).
 
 use super::super::config::Shards;
-use whitewater::inside::code::field::{inverse, mul, mul_add};
+use whitewater::inside::code::field::{add_products, inverse, mul};
 
 /// Makes parity from data. It never changes, so all peers of a socket share it.
 ///
@@ -26,9 +26,8 @@ impl Code {
 
     /// Adds a data shard to all parity shards, which are at least as long.
     pub(super) fn add(&self, at: usize, shard: &[u8], parity: &mut [Vec<u8>]) {
-        for (sum, factors) in parity.iter_mut().zip(&self.parity) {
-            mul_add(sum, factors.get(at).copied().unwrap_or_default(), shard);
-        }
+        let factor = |sum: usize| self.parity.get(sum).and_then(|factors| factors.get(at)).copied();
+        add_products(shard, parity, |sum| factor(sum).unwrap_or_default());
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::datagram::{Shard, kcp_of};
 use super::super::stats::Stats;
 use super::code::Basis;
 use std::mem;
-use whitewater::inside::code::field::mul_add;
+use whitewater::inside::code::field::add_products;
 
 /// Keeps as many shards of a group as are needed to rebuild the rest, and rebuilds only once.
 #[derive(Debug)]
@@ -75,21 +75,32 @@ impl Group {
         }
         let numbered = (0..=u8::MAX).zip(&self.shards);
         let basis = Basis::new(numbered.filter(|(_, (_, is_here))| *is_here).map(|(at, _)| at).collect());
-        for &at in &self.rebuilt {
-            let (Ok(place), Some((bytes, _))) = (u8::try_from(at), self.shards.get_mut(at)) else { continue };
-            let mut sum = mem::take(bytes); // for its memory
-            let before = sum.capacity();
-            sum.clear();
-            let here = self.shards.iter().filter(|(_, is_here)| *is_here);
-            for ((bytes, _), factor) in here.zip(basis.at(place)) {
-                sum.resize(sum.len().max(bytes.len()), 0);
-                mul_add(&mut sum, factor, bytes);
-            }
-            self.bytes += sum.capacity() - before;
+        let rebuilt = mem::take(&mut self.rebuilt);
+        let places = rebuilt.iter().filter_map(|at| u8::try_from(*at).ok());
+        let factors: Vec<u8> = places.flat_map(|place| basis.at(place)).collect();
+        let here = self.shards.iter().filter(|(_, is_here)| *is_here);
+        let longest = here.map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
+        let mut sums: Vec<_> = rebuilt.iter().map(|at| self.zeros(*at, longest)).collect();
+        let here = self.shards.iter().filter(|(_, is_here)| *is_here);
+        for (from, (bytes, _)) in here.enumerate() {
+            add_products(bytes, &mut sums, |sum| factors.get(sum * data + from).copied().unwrap_or_default());
+        }
+        for (&at, sum) in rebuilt.iter().zip(sums) {
             if let Some((bytes, _)) = self.shards.get_mut(at) {
                 *bytes = sum;
             }
         }
+        self.rebuilt = rebuilt;
+    }
+
+    /// So many zeros, in the memory of a shard that is not there.
+    fn zeros(&mut self, at: usize, len: usize) -> Vec<u8> {
+        let mut zeros = self.shards.get_mut(at).map(|(bytes, _)| mem::take(bytes)).unwrap_or_default();
+        let before = zeros.capacity();
+        zeros.clear();
+        zeros.resize(len, 0);
+        self.bytes += zeros.capacity() - before;
+        zeros
     }
 
     /// The next rebuilt KCP datagram. One with a wrong size is counted: some shard did not belong to this
