@@ -4,6 +4,7 @@
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
+use whitewater::Time;
 use whitewater::inside::code::{Decoder, DecoderConfig, Encoder};
 use whitewater::kcp::{Millis, Sn};
 
@@ -47,6 +48,7 @@ fn decode(criterion: &mut Criterion) {
                     receive(&mut decoder, first, missing, &data);
                     let len = write_repair(&mut encoder, first, &data, &mut payload);
                     let payload = payload.get(..len).unwrap_or_default();
+                    decoder.earn(Time::ZERO, usize::MAX);
                     let start = Instant::now();
                     let taken = decoder.repair(first, Millis(0), black_box(payload), missing, 128);
                     let recovered = black_box(decoder.recover());

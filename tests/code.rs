@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use rand::{Rng, RngExt};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
+use whitewater::Time;
 use whitewater::inside::code::{Decoder, DecoderConfig, Encoder, RepairError};
 use whitewater::kcp::{Millis, Sn};
 use whitewater_sim::SimRng;
@@ -99,6 +100,7 @@ proptest! {
         let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new(&DecoderConfig::default()));
         let mut arrived = HashSet::new();
         for arrival in arrivals {
+            pay(&mut decoder);
             match arrival {
                 Arrival::Segment(offset) => {
                     let Segment { sn, frg, data } = &window[usize::from(offset)];
@@ -163,7 +165,8 @@ proptest! {
             }
         }
         let rejected = decoder.stats().rejected;
-        prop_assert_eq!(rejected.total(), errors + rejected.contradictory + rejected.stale);
+        let dropped = rejected.contradictory + rejected.stale + rejected.unpaid;
+        prop_assert_eq!(rejected.total(), errors + dropped);
     }
 }
 
@@ -251,6 +254,7 @@ impl Flow {
         let len = self.encoder.finish(&mut self.payload).unwrap();
         let lost = self.rng.random::<f64>() < 0.1;
         if !lost {
+            self.decoder.earn(Time::from_micros(u64::from(self.snd_nxt.0) + (1 << 40)), self.data.len());
             self.decoder.repair(first, Millis(first.0), &self.payload[..len], self.nxt, 128).unwrap();
         }
     }
@@ -287,9 +291,15 @@ fn memory_is_none_unused_little_without_loss_and_bounded_under_attack() {
     assert!(most <= segments + repairs + 9 * 1408 + (40 << 10), "{most}");
 }
 
+/// Pays for all work that can be paid for in advance.
+fn pay(decoder: &mut Decoder) {
+    decoder.earn(Time::ZERO, usize::MAX);
+}
+
 /// Makes a decoder keep as much as possible: forged segments and repairs of maximum length.
 fn flood(decoder: &mut Decoder) {
     for sn in 0..2000u32 {
+        pay(decoder);
         if sn < 1000 || sn % 5 != 0 {
             decoder.received(Sn(sn), 0, &[1; 1400]);
         }
@@ -316,6 +326,7 @@ fn the_maximum_of_missing_segments_is_rebuilt_from_1_5_times_as_many_repairs() {
     while rebuilt < 96 {
         let first = repairs * 37 % 129;
         let payload = repair(&mut encoder, &window[first..first + 64], repairs.to_le_bytes()[0]);
+        pay(&mut decoder);
         let start = Instant::now();
         decoder.repair(window[first].sn, Millis(0), &payload, Sn(0), 200).unwrap();
         rebuilt += drain(&mut decoder).len();

@@ -142,7 +142,8 @@ impl Link {
         let stats = self.decoder.stats();
         let rejected = stats.rejected;
         let [refused, taken, recovered] = self.counts;
-        assert_eq!(rejected.total(), refused + rejected.contradictory + rejected.stale);
+        let dropped = rejected.contradictory + rejected.stale + rejected.unpaid;
+        assert_eq!(rejected.total(), refused + dropped);
         assert!(recovered + stats.needless <= taken, "{stats:?}");
         let of_lies = [rejected.contradictory, rejected.truncated, rejected.span, rejected.holes];
         assert!(lies || (of_lies == [0; 4] && rejected.too_long == 0), "{rejected:?}");

@@ -1,12 +1,13 @@
 //! Rebuilds missing segments from received segments and repairs.
 
+use super::effort::{Effort, SAVED_MAX, of_bytes, of_rows};
 use super::field::mul;
 use super::history::History;
 use super::repair::{COVER_MAX, Cover, RepairError, SYMBOL_HEAD};
 use super::solver::{Row, Solver};
 use super::sum::Sum;
 use crate::seq::Sn;
-use crate::time::Millis;
+use crate::time::{Millis, Time};
 
 /// How much a [`Decoder`] may remember.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,6 +44,7 @@ pub struct Decoder {
     solver: Solver,
     sum: Sum,
     mss: u16,
+    effort: Effort,
     stats: DecoderStats,
 }
 
@@ -51,7 +53,8 @@ impl Decoder {
     pub fn new(config: &DecoderConfig) -> Self {
         let DecoderConfig { segments, bytes, mss } = *config;
         let history = History::new(segments, bytes);
-        Self { history, solver: Solver::default(), sum: Sum::default(), mss, stats: DecoderStats::default() }
+        let (solver, sum) = (Solver::default(), Sum::default());
+        Self { history, solver, sum, mss, effort: Effort::FULL, stats: DecoderStats::default() }
     }
 
     /// Bytes of memory that the remembered segments take.
@@ -64,9 +67,21 @@ impl Decoder {
         self.history.memory() + self.solver.memory() + self.sum.memory()
     }
 
+    /// A datagram of `bytes` bytes came, which pays for some work. Call this for each, before what is in it.
+    pub fn earn(&mut self, now: Time, bytes: usize) {
+        self.effort.earn(now, bytes);
+    }
+
     /// Gives up on the missing segments before `sn`, and drops the repairs that cover any of them.
     pub fn give_up_before(&mut self, sn: Sn) {
-        self.solver.give_up_before(sn);
+        if self.solver.misses_before(sn) {
+            let rows = self.solver.rows_to_give_up_before(sn);
+            if rows.is_some_and(|rows| self.effort.spend(of_rows(rows))) {
+                self.solver.give_up_before(sn);
+            } else {
+                self.solver.clear();
+            }
+        }
     }
 
     /// Remembers a received segment. Segments may come in any order, but every one must be reported: a repair
@@ -79,7 +94,8 @@ impl Decoder {
         if data.len() <= self.mss.into() {
             self.history.push(sn, frg, data);
         }
-        self.solver.learn(sn);
+        let Self { solver, effort, stats, .. } = self;
+        learn(sn, solver, effort, stats);
         true
     }
 
@@ -104,23 +120,36 @@ impl Decoder {
             if self.solver.misses_before(nxt) {
                 self.solver.clear(); // the segment had arrived but was dropped from the history, or was never reported
             }
+            let price = of_rows(self.solver.rows_to_insert(missing));
+            if !self.effort.spend(price) {
+                return Err(RepairError::TooMuchWork);
+            }
             self.solver.insert(cover, ts, body, missing)
         });
         result.inspect_err(|error| self.stats.rejected.count(error))
     }
 
     /// Rebuilds one missing segment if possible, and remembers it as if it had arrived. Call this until it
-    /// returns `None`.
+    /// returns `None`. It may also do so because that would take more work than was paid for; then the segment is
+    /// rebuilt after further datagrams.
     ///
     /// A segment that arrived behind a gap and has been dropped from the history counts as missing, so the
     /// receiver has to check for duplicates here as well.
     pub fn recover(&mut self) -> Option<Recovered<'_>> {
-        let Self { history, solver, sum, stats, .. } = self;
+        let Self { history, solver, sum, stats, effort, .. } = self;
+        let price = price_of(solver.solved()?.1, solver);
+        if price > SAVED_MAX {
+            stats.rejected.unpaid += 1;
+            solver.clear(); // it can never be paid for
+        }
+        if !effort.spend(price) {
+            return None;
+        }
         let (sn, row) = solver.solved()?;
         match rebuild(sn, row, solver, history, sum) {
             Ok(recovered) => {
                 history.push(sn, recovered.frg, recovered.data);
-                solver.learn(sn);
+                learn(sn, solver, effort, stats);
                 Some(recovered)
             }
             Err(fault) => {
@@ -141,7 +170,7 @@ impl Decoder {
 
     /// What happened to the repairs so far.
     pub const fn stats(&self) -> DecoderStats {
-        self.stats
+        DecoderStats { work: self.effort.spent, ..self.stats }
     }
 
     /// Returns what a repair covers, its coded bytes, and which of the covered segments are missing.
@@ -204,6 +233,32 @@ enum Fault {
     Contradiction,
     /// It needs a segment that is no longer remembered.
     Stale,
+}
+
+/// Notes that the segment `sn` is no longer missing. If nobody has paid for what follows from it, all repairs are
+/// dropped.
+#[inline]
+fn learn(sn: Sn, solver: &mut Solver, effort: &mut Effort, stats: &mut DecoderStats) {
+    let Some(column) = solver.column_of(sn) else { return };
+    if effort.spend(of_rows(solver.rows_to_learn())) {
+        solver.learn_column(column);
+    } else {
+        stats.rejected.unpaid += 1;
+        solver.clear();
+    }
+}
+
+/// The most that it takes to rebuild a segment from `row`.
+fn price_of(row: &Row, solver: &Solver) -> u32 {
+    let (mut parts, mut segments, mut bytes, mut longest) = (0, 0, 0, 0);
+    for (_, repair) in solver.parts(row) {
+        parts += 1;
+        segments += repair.cover.count();
+        bytes += of_bytes(repair.body.len());
+        longest = longest.max(repair.body.len());
+    }
+    let known = of_bytes(longest).saturating_mul(segments.min(SPAN_MAX as u32));
+    known.saturating_add(bytes).saturating_add(of_rows(parts))
 }
 
 /// Computes the missing segment `sn` from `row`: the sum of its repairs minus the known segments that they
@@ -296,6 +351,8 @@ pub struct DecoderStats {
     pub needless: u64,
     /// Repairs that were refused.
     pub rejected: RejectedRepairs,
+    /// Work so far, in units of about 64 instructions.
+    pub work: u64,
 }
 
 reasons! {
@@ -308,11 +365,14 @@ reasons! {
         beyond_window: BeyondWindow,
         forgotten: Forgotten,
         too_many_missing: TooManyMissing,
+        too_much_work: TooMuchWork,
         ;
         /// Times that repairs contradicted each other. All kept repairs were dropped.
         contradictory,
         /// Times that a repair was solved only after a segment that it covers had been dropped from the
         /// history. All kept repairs were dropped.
         stale,
+        /// Times that using the kept repairs took more work than the datagrams so far had paid for. All were dropped.
+        unpaid,
     }
 }

@@ -13,9 +13,10 @@
 //! |---|---|
 //! | memory of an [`Encoder`] | 9 times the longest segment |
 //! | memory of a [`Decoder`] | [`DecoderConfig::bytes`] and 48 KiB; 16 bytes for each of [`DecoderConfig::segments`]; 96 + 9 times the longest repair; 40 KiB of equations |
-//! | work per segment | one copy; if it was missing and repairs cover it, 192 additions of rows of 192 bytes |
-//! | work per repair | none if nothing is missing; otherwise 64 look-ups, one copy, 288 additions of rows |
-//! | work per rebuilt segment | adding up at most 96 repairs and those of 1024 segments that are remembered; 192 additions of rows |
+//! | work per segment | one copy; if it was missing and repairs cover it, 96 additions of rows of 192 bytes |
+//! | work per repair | none if nothing is missing; otherwise 64 look-ups, one copy, 192 additions of rows |
+//! | work per rebuilt segment | adding up at most 96 repairs and those of 1024 segments that are remembered; 96 additions of rows |
+//! | work of all this together | what the datagrams so far have paid for: 48,000 instructions for each of 1400 bytes, of which 4 million can be saved up |
 //!
 //! # What a hostile peer can do
 //!
@@ -30,6 +31,7 @@
 
 pub(crate) mod budget;
 mod decoder;
+mod effort;
 mod encoder;
 pub mod field;
 mod history;

@@ -60,6 +60,11 @@ impl Cover {
         span_of(self.set)
     }
 
+    /// How many segments are covered.
+    pub(super) const fn count(self) -> u32 {
+        self.set.count_ones()
+    }
+
     /// The covered segments, in order.
     pub(super) fn segments(self) -> impl Iterator<Item = Sn> {
         self.segments_of(u64::MAX)
@@ -137,6 +142,8 @@ errors! {
         "repair covers segment {sn}, which is no longer remembered" Forgotten { sn: Sn },
         /// More segments are missing than repairs are kept for.
         "repairs would cover more than {max} missing segments" TooManyMissing { max: usize },
+        /// Using it with those that are kept takes more work than the datagrams so far have paid for.
+        "repairs would take too much work" TooMuchWork,
     }
 }
 

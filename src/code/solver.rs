@@ -74,16 +74,27 @@ impl Solver {
         self.admit(row);
     }
 
-    /// Gives up on the missing segments before `sn` and drops the repairs that cover any of them. Drops all
-    /// repairs if too many others would have to be solved again.
+    /// Additions of rows that [`insert`](Self::insert) takes at most.
+    pub(super) fn rows_to_insert(&self, missing: u64) -> usize {
+        // Looking for many missing segments among many takes as long as some additions.
+        2 * (1 + self.rows.len()) + missing.count_ones() as usize * self.missing.len() / 256
+    }
+
+    /// Additions of rows that [`learn_column`](Self::learn_column) takes at most.
+    pub(super) const fn rows_to_learn(&self) -> usize {
+        1 + self.rows.len()
+    }
+
+    /// Additions of rows that [`give_up_before`](Self::give_up_before) takes at most. `None`: too many.
+    pub(super) fn rows_to_give_up_before(&self, sn: Sn) -> Option<usize> {
+        let others = self.repairs.iter().filter(|repair| !repair.cover.first.is_before(sn)).count();
+        (others <= SOLVED_ANEW).then_some(others * (others + 1))
+    }
+
+    /// Gives up on the missing segments before `sn` and drops the repairs that cover any of them. The others are solved
+    /// again.
     pub(super) fn give_up_before(&mut self, sn: Sn) {
-        if !self.misses_before(sn) {
-            return;
-        }
         let is_old = |repair: &Repair| repair.cover.first.is_before(sn);
-        if self.repairs.iter().filter(|repair| !is_old(repair)).count() > SOLVED_ANEW {
-            return self.clear();
-        }
         let mut before = std::mem::take(&mut self.previous);
         std::mem::swap(&mut before.missing, &mut self.missing);
         std::mem::swap(&mut before.repairs, &mut self.repairs);
@@ -109,12 +120,10 @@ impl Solver {
         kept.sum::<usize>() + lists
     }
 
-    /// Notes that the segment `sn` is no longer missing.
+    /// The column of a segment, if it is missing.
     #[inline]
-    pub(super) fn learn(&mut self, sn: Sn) {
-        if let Some(column) = self.missing.iter().position(|missing| *missing == sn) {
-            self.learn_column(column);
-        }
+    pub(super) fn column_of(&self, sn: Sn) -> Option<usize> {
+        self.missing.iter().position(|missing| *missing == sn)
     }
 
     /// A missing segment that the equations determine, with the row that determines it.
@@ -140,15 +149,16 @@ impl Solver {
 
     /// The column of a missing segment, added if it is new.
     fn column(&mut self, sn: Sn) -> usize {
-        self.missing.iter().position(|missing| *missing == sn).unwrap_or_else(|| {
+        self.column_of(sn).unwrap_or_else(|| {
             self.missing.push(sn);
             self.missing.len() - 1
         })
     }
 
-    /// Takes a column out of the equations. The row that had it as its pivot gets another one.
+    /// Notes that a segment is no longer missing: takes its column out of the equations. The row that had it as its pivot
+    /// gets another one.
     #[inline(never)]
-    fn learn_column(&mut self, column: usize) {
+    pub(super) fn learn_column(&mut self, column: usize) {
         self.missing.swap_remove(column);
         let last = self.missing.len();
         let mut without_pivot = None;
@@ -279,6 +289,11 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    fn learn(solver: &mut Solver, sn: Sn) {
+        let column = solver.column_of(sn).unwrap();
+        solver.learn_column(column);
+    }
+
     #[test]
     #[cfg_attr(miri, ignore = "equations of dozens of segments take minutes")]
     fn giving_up_drops_the_repairs_that_cover_old_segments_and_keeps_the_others() {
@@ -286,11 +301,10 @@ mod tests {
         let mut solver = Solver::default();
         solver.insert(cover(5, 0b1011), Millis(0), &[0; 3], 0b11).unwrap(); // 5 and 6
         solver.insert(cover(6, 0b111), Millis(0), &[0; 3], 0b101).unwrap(); // 6 and 8
-        solver.give_up_before(Sn(5));
-        assert_eq!(solver.repairs.len(), 2);
+        assert!(!solver.misses_before(Sn(5)));
         solver.give_up_before(Sn(6));
         assert_eq!((solver.repairs.len(), &solver.missing[..]), (1, &[Sn(6), Sn(8)][..]));
-        solver.learn(Sn(8));
+        learn(&mut solver, Sn(8));
         assert_eq!(solver.solved().map(|(sn, _)| sn), Some(Sn(6)));
         for index in 0..30 {
             solver
@@ -302,8 +316,7 @@ mod tests {
                 )
                 .ok();
         }
-        solver.give_up_before(Sn(7));
-        assert_eq!((solver.repairs.len(), solver.missing.len()), (0, 0), "too many to be solved again");
+        assert_eq!(solver.rows_to_give_up_before(Sn(7)), None, "too many to be solved again");
     }
 
     #[test]
@@ -321,7 +334,7 @@ mod tests {
         }
         let rebuilt = std::iter::from_fn(|| {
             let (sn, _) = solver.solved()?;
-            solver.learn(sn);
+            learn(&mut solver, sn);
             Some(sn.0)
         });
         assert!(rebuilt.collect::<BTreeSet<_>>().into_iter().eq(0..96));

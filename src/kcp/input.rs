@@ -96,6 +96,9 @@ impl<O: Output> Kcp<O> {
             return Err(error);
         }
         self.counters.bytes_received += datagram.len() as u64;
+        if self.config.has_repairs() {
+            self.pay_for_repairs(now, datagram.len());
+        }
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
         let arrivals = Arrivals::new(now, self.rtt.min());
         let mut acked = Acked { bytes: 0, newest: None, sample: None, arrivals, is_rebuilt };

@@ -72,7 +72,11 @@ impl Loss {
         } else if ts.since(self.newest) > 0 && !sn.is_before(self.next) {
             self.share.judge(true);
         }
-        while self.next.add(3).is_before(self.end) {
+        let judged = self.end.sub(3);
+        if judged.distance(self.next) > JUDGED_MAX {
+            self.next = judged.sub(JUDGED_MAX.unsigned_abs()); // of so many, most are lost
+        }
+        while self.next.is_before(judged) {
             self.share.judge(!has(self.next));
             self.next = self.next.add(1);
         }
@@ -80,6 +84,13 @@ impl Loss {
 }
 
 impl<O: Output> Kcp<O> {
+    /// A datagram came, which pays for the work that it may cause.
+    pub(in crate::kcp) fn pay_for_repairs(&mut self, now: Time, bytes: usize) {
+        if let Some(Work { rebuild: Some(rebuild), .. }) = self.work.as_deref_mut() {
+            rebuild.decoder.earn(now, bytes);
+        }
+    }
+
     /// Remembers the PUSH segments in `taken`, which are stored, and rebuilds what has become possible.
     pub(in crate::kcp) fn remember(&mut self, now: Time, taken: &[u8]) {
         let (nxt, rcv_mtu, rcv_wnd) = (self.receiver.nxt, self.config.rcv_mtu, self.config.rcv_wnd);
@@ -158,5 +169,7 @@ impl<O: Output> Kcp<O> {
     }
 }
 
+/// Most numbers whose outcome one segment decides: twice as many as the share is measured over.
+const JUDGED_MAX: i32 = 256;
 /// Number of segments remembered to rebuild others.
 const REMEMBERED: u16 = 256;

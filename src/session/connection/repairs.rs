@@ -83,6 +83,7 @@ impl Connection {
             repairs.stats.needless += u64::from(repair.is_some());
             return false;
         }
+        repairs.earn(now, frames.rest().len());
         let has_memory = self.budget.has_room(frames.rest().len());
         let is_protected = frames.are_worth_protecting();
         self.with_repairs(|repairs| {

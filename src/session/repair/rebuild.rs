@@ -19,6 +19,13 @@ impl Repairs {
         self.losses.is_on
     }
 
+    /// A packet came, which pays for the work that it may cause.
+    pub(in crate::session) fn earn(&mut self, now: Time, bytes: usize) {
+        if let Some(decoder) = &mut self.decoder {
+            decoder.earn(now, bytes);
+        }
+    }
+
     /// Remembers the frames of the received packet `pn`, except its REPAIR.
     pub(in crate::session) fn remember(&mut self, pn: u64, body: &[u8]) {
         let config = DecoderConfig { segments: REACH, bytes: self.config.memory, mss: self.packet_max };

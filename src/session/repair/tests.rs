@@ -64,6 +64,7 @@ impl Run {
     fn arrived(&mut self, pn: u64) {
         let (repair, others) = Frames::parse(&self.buffer).unwrap().split_repair();
         if self.receiver.arrived(pn) {
+            self.receiver.earn(Time::from_millis(16 * pn), self.buffer.len());
             self.receiver.remember(pn, others.rest());
         }
         if let Some((first, payload)) = repair {

@@ -1,0 +1,73 @@
+//! How much a decoder may compute: the datagrams of the peer pay for it.
+
+use crate::time::Time;
+
+/// Work that was paid for and not done yet, in units of about 64 instructions.
+///
+/// A peer decides what its repairs cost: the dearest may be worth many milliseconds, which the last one of them causes.
+/// So each datagram pays for some work, for more than honest repairs take, and what is not paid for is not done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Effort {
+    left: u32,
+    /// All work so far.
+    pub(super) spent: u64,
+    /// When a datagram last paid.
+    paid_at: Time,
+}
+
+impl Effort {
+    /// Begins with what can be saved up at most: losses may come first.
+    pub(super) const FULL: Self = Self { left: SAVED_MAX, spent: 0, paid_at: Time::ZERO };
+
+    /// A datagram of `bytes` bytes came. Several parts of a datagram, which come at the same time, pay by their bytes alone.
+    pub(super) fn earn(&mut self, now: Time, bytes: usize) {
+        let each = if self.paid_at == now { 0 } else { EACH };
+        self.paid_at = now;
+        let bytes = u32::try_from(bytes / BYTES).unwrap_or(SAVED_MAX).min(SAVED_MAX);
+        self.left = (self.left + each + bytes).min(SAVED_MAX);
+    }
+
+    /// Spends the price of some work. Returns `false`, and spends nothing, if less is left.
+    pub(super) fn spend(&mut self, price: u32) -> bool {
+        let Some(left) = self.left.checked_sub(price) else { return false };
+        (self.left, self.spent) = (left, self.spent + u64::from(price));
+        true
+    }
+}
+
+/// Price of reading or writing so many bytes of symbols.
+pub(super) fn of_bytes(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(64)).unwrap_or(SAVED_MAX).min(SAVED_MAX)
+}
+
+/// Price of so many additions of rows of coefficients, or of adding up the coefficients of so many repairs.
+pub(super) fn of_rows(rows: usize) -> u32 {
+    u32::try_from(rows).map_or(SAVED_MAX, |rows| rows.saturating_mul(ROW))
+}
+
+/// Most that can be saved up: 4 million instructions. More than any sum of segments that fit into a datagram takes.
+pub(super) const SAVED_MAX: u32 = 1 << 16;
+/// What each datagram pays, and one more for so many bytes of it: together less than 50,000 instructions for the longest on most
+/// paths.
+const EACH: u32 = 400;
+const BYTES: usize = 4;
+/// Price of adding a row to another, or of the coefficients of a repair.
+const ROW: u32 = 13;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spent_was_paid_for_and_savings_have_a_limit() {
+        let mut effort = Effort::FULL;
+        assert!(!effort.spend(SAVED_MAX + 1) && effort.spend(SAVED_MAX) && !effort.spend(1));
+        effort.earn(Time::from_millis(1), 1400);
+        assert!(effort.spend(750) && !effort.spend(1));
+        (0..40).for_each(|_| effort.earn(Time::from_millis(1), 30)); // parts of the same datagram
+        assert!(effort.spend(280) && !effort.spend(1));
+        (0..1000).for_each(|ms| effort.earn(Time::from_millis(ms), usize::MAX));
+        assert!(effort.spend(SAVED_MAX) && !effort.spend(1));
+        assert_eq!(effort.spent, 2 * u64::from(SAVED_MAX) + 1030);
+    }
+}
