@@ -5,6 +5,7 @@ mod carried;
 mod content;
 mod due;
 mod error;
+mod expiry;
 mod receive;
 mod send;
 mod stats;

@@ -4,6 +4,7 @@ mod choose;
 
 use super::content::{BYTES_MAX, Content, Packed};
 use super::due::Due;
+use super::expiry::Expiry;
 use crate::channel::{ChannelConfig, SendError};
 use crate::ring::{SequenceBuffer, push_newest};
 use crate::seq::Seq16;
@@ -24,8 +25,8 @@ pub(super) struct Sender {
     next: Seq16,
     /// Created for the first message.
     order: Option<Box<Order>>,
-    /// No message expires before this.
-    expires: Option<Time>,
+    /// Created for the first message that can expire.
+    expiry: Option<Box<Expiry>>,
     /// What was not taken yet. Created for the first.
     pub(super) told: Option<Box<Told>>,
     /// What goes into the packet that is being made.
@@ -88,7 +89,7 @@ impl Sender {
             oldest: Seq16(0),
             next: Seq16(0),
             order: None,
-            expires: None,
+            expiry: None,
             told: None,
             chosen: Vec::new(),
             bytes: 0,
@@ -134,7 +135,8 @@ impl Sender {
     pub(super) fn check(&self, now: Time, resend: Duration) -> Option<Time> {
         let oldest = self.first_under_way().and_then(|first| self.sent_at(first));
         let due = if self.first_due(0).is_some() { Some(now) } else { oldest.map(|sent| sent + resend) };
-        Some(earlier(due, self.expires)?.max(now))
+        let expires = self.expiry.as_ref().and_then(|expiry| expiry.first());
+        Some(earlier(due, expires)?.max(now))
     }
 
     /// Notes that a packet with the message `id` is lost. The message is due again, unless it was sent in another
@@ -171,9 +173,7 @@ impl Sender {
         while self.oldest != self.next && self.store.get(self.oldest).is_none() {
             self.oldest = self.oldest.add(1);
         }
-        if self.oldest == self.next {
-            self.expires = None;
-        }
+        self.tidy_expiry();
         removed
     }
 
@@ -195,7 +195,7 @@ impl Sender {
     pub(super) fn shrink(&mut self) {
         if self.waiting() == 0 {
             self.store.reset();
-            self.order = None;
+            (self.order, self.expiry) = (None, None);
         }
         if let Some(told) = &mut self.told {
             told.expired.shrink_to_fit();
@@ -213,7 +213,8 @@ impl Sender {
         let spare = self.spare.capacity() * size_of::<Vec<u8>>();
         let spare = spare + self.spare.iter().map(Vec::capacity).sum::<usize>();
         let order = self.order.as_ref().map_or(0, |order| size_of::<Order>() + order.due.memory());
-        self.store.memory() + order + ids + spare + self.bytes
+        let expiry = self.expiry.as_ref().map_or(0, |expiry| expiry.memory());
+        self.store.memory() + order + ids + spare + expiry + self.bytes
     }
 
     fn store(&mut self, now: Time, content: Content, lifetime: Option<Duration>) -> Result<Seq16, SendError> {
@@ -225,7 +226,12 @@ impl Sender {
         let (id, bits) = (self.next, content.bits(channel));
         self.bytes += content.held();
         let expires = lifetime.filter(|_| channel.kind.is_reliable()).map(|lifetime| now + lifetime);
-        self.expires = earlier(self.expires, expires);
+        if let Some(at) = expires {
+            let Self { expiry, store, oldest, .. } = &mut *self;
+            let stored = id.0.wrapping_sub(oldest.0);
+            let is_there = |at, id| store.get(id).is_some_and(|entry| entry.expires == Some(at));
+            expiry.get_or_insert_default().insert(at, id, stored, is_there);
+        }
         self.store.insert(id, Entry::new(content, bits, State::New, expires));
         self.make_due(id);
         self.next = id.add(1);
@@ -366,5 +372,49 @@ mod tests {
                     <= 6 * u32::from(TIMED_OUT_MAX)
             );
         }
+    }
+
+    #[test]
+    fn a_message_expires_at_the_same_cost_however_many_are_stored() {
+        for count in [16, 1 << 14] {
+            let config = ChannelConfig { send_buffer: count, ..Channel::<[u8]>::unordered(0).config() };
+            let (mut sender, mut stats) = (Sender::new(Arc::new(config), 8000), ChannelStats::default());
+            let at = |number: u16| Time::from_micros(u64::from(number));
+            for number in 0..count {
+                // The later half expires first.
+                let lifetime = Duration::from_micros(u64::from(count - 1 - number));
+                let pushed = looks(|| _ = sender.push(Time::ZERO, (&[7; 4], 32), Some(lifetime)).unwrap());
+                assert!(pushed <= 1, "{pushed}");
+            }
+            for number in 0..count {
+                assert_eq!(sender.check(at(0), Duration::ZERO), Some(at(0)));
+                let looked = looks(|| sender.expire(at(number), &mut stats));
+                assert!(looked <= 6, "{looked} for {number} of {count}");
+                assert_eq!(stats.expired, u64::from(number) + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn times_of_messages_that_have_arrived_are_dropped() {
+        let config = ChannelConfig { send_buffer: 64, ..Channel::<[u8]>::unordered(0).config() };
+        let mut sender = Sender::new(Arc::new(config), 8000);
+        let push = |sender: &mut Sender, secs| {
+            let lifetime = Some(Duration::from_secs(secs));
+            sender.push(Time::ZERO, (&[7; 4], 32), lifetime).unwrap().unwrap()
+        };
+        let mut first = push(&mut sender, 1);
+        for _ in 0..1000 {
+            for _ in 0..20 {
+                let id = push(&mut sender, 3600);
+                sender.arrived(id);
+            }
+            sender.arrived(first);
+            assert_eq!(sender.expiry.as_ref().unwrap().first(), None);
+            first = push(&mut sender, 1);
+        }
+        let expiry = sender.expiry.as_ref().unwrap();
+        assert!(expiry.memory() < 10_000, "{}", expiry.memory());
+        assert_eq!(expiry.first(), Some(Time::from_millis(1000)));
     }
 }

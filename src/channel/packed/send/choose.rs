@@ -2,7 +2,7 @@
 
 use super::super::ChannelStats;
 use super::super::content::{Content, count_bits, id_bits, write_count, write_id};
-use super::{Entry, Sender, State, earlier};
+use super::{Entry, Sender, State};
 use crate::message::BitsError;
 use crate::message::pack::BitWriter;
 use crate::ring::push_newest;
@@ -78,30 +78,26 @@ impl Sender {
     }
 
     pub(in crate::channel::packed) fn expire(&mut self, now: Time, stats: &mut ChannelStats) {
-        if self.expires.is_none_or(|at| now < at) {
-            return;
+        while let Some(id) = self.expiry.as_mut().and_then(|expiry| expiry.pop(now)) {
+            self.unlink(id);
+            self.make_due(id);
+            let Some(entry) = self.store.get_mut(id) else { continue };
+            self.bytes -= entry.content.held();
+            let given_up = Entry::new(Content::Dropped, DROPPED_BITS, State::New, None);
+            let given_up = std::mem::replace(entry, given_up);
+            self.keep(given_up.content);
+            stats.expired += 1;
+            let told = &mut self.told.get_or_insert_default().expired;
+            push_newest(told, id, self.config.send_buffer.into());
+            self.tidy_expiry();
         }
-        self.expires = None;
-        for id in ids(self.oldest, self.waiting()) {
-            let Some(entry) = self.store.get(id) else { continue };
-            match entry.expires {
-                Some(at) if at <= now => {
-                    self.unlink(id);
-                    self.make_due(id);
-                    let Some(entry) = self.store.get_mut(id) else { continue };
-                    self.bytes -= entry.content.held();
-                    let (content, bits, state) = (Content::Dropped, DROPPED_BITS, State::New);
-                    let given_up = std::mem::replace(entry, Entry::new(content, bits, state, None));
-                    self.keep(given_up.content);
-                    stats.expired += 1;
-                    push_newest(
-                        &mut self.told.get_or_insert_default().expired,
-                        id,
-                        self.config.send_buffer.into(),
-                    );
-                }
-                expires => self.expires = earlier(self.expires, expires),
-            }
+    }
+
+    /// Whatever expires first is still stored afterwards.
+    pub(super) fn tidy_expiry(&mut self) {
+        let Self { expiry, store, .. } = self;
+        if let Some(expiry) = expiry {
+            expiry.tidy(|at, id| store.get(id).is_some_and(|entry| entry.expires == Some(at)));
         }
     }
 
@@ -132,10 +128,6 @@ impl Sender {
         let count = if previous.is_none() { count_bits(&self.config) } else { 0 };
         count + id_bits(id, previous, &self.config)
     }
-}
-
-fn ids(first: Seq16, count: u16) -> impl Iterator<Item = Seq16> {
-    (0..count).map(move |offset| first.add(offset))
 }
 
 /// Bits of [`Content::Dropped`] at most.
