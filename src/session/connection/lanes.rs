@@ -24,6 +24,10 @@ pub(super) struct Lanes {
     may_wait: bool,
     /// The user may wait for a lane to become [writable](Self::became_writable).
     pub(super) is_awaited: bool,
+    /// Channels that may have a lane.
+    count: u8,
+    /// What lanes hold beyond their own shares of `receive_memory`, summed up once for all frames of a datagram.
+    pub(super) beyond_shares: Option<u32>,
     pub(super) config: Arc<SessionConfig>,
     /// By channel. Each is created when it is first used, since most sessions of a big server are idle.
     pub(super) lanes: Vec<Lane>,
@@ -33,7 +37,17 @@ impl Lanes {
     pub(super) fn new(conv: u32, config: Arc<SessionConfig>, max_datagram: u16) -> Result<Self, ConfigError> {
         let mut channels = config.channels.iter();
         channels.try_for_each(|channel| config.lane(channel, max_datagram).check())?;
-        Ok(Self { conv, max_datagram, may_wait: false, is_awaited: false, config, lanes: Vec::new() })
+        let count = config.channels.iter().filter(|channel| has_lane(channel)).count();
+        Ok(Self {
+            conv,
+            max_datagram,
+            may_wait: false,
+            is_awaited: false,
+            count: u8::try_from(count).unwrap_or(u8::MAX),
+            beyond_shares: None,
+            config,
+            lanes: Vec::new(),
+        })
     }
 
     /// A new lane for a channel, if the channel has one.
@@ -66,6 +80,7 @@ impl Lanes {
             self.lanes.reserve_exact(1); // most sessions use one
         }
         self.lanes.insert(at, lane);
+        self.beyond_shares = None;
         self.make_room(at, u64::MAX);
         self.lanes.get_mut(at)
     }
@@ -128,7 +143,7 @@ impl Lanes {
 
     /// Channels that may have a lane.
     pub(super) fn len(&self) -> usize {
-        self.config.channels.iter().filter(|channel| has_lane(channel)).count()
+        self.count.into()
     }
 
     pub(super) fn totals(&self) -> KcpTotals {
@@ -219,6 +234,7 @@ impl Lanes {
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
         let (before, chains, held) =
             (lane.kcp.received_up_to(), lane.kcp.broken_chains(), lane.memory_of_kcp());
+        let reserved = lane.kcp.receive_reserved();
         lane.kcp.input(now, segments).map_err(|error| match error {
             InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
             _ => CloseReason::Protocol,
@@ -233,6 +249,8 @@ impl Lanes {
         }
         let joined = lane.join(max, left)?;
         let readable = lane.is_readable().then_some(channel);
+        let reserved = (reserved, lane.kcp.receive_reserved());
+        self.note_reserved(reserved);
         Ok((grown, joined, readable))
     }
 

@@ -90,20 +90,33 @@ impl Lanes {
     pub(super) fn make_room(&mut self, index: usize, left: u64) -> bool {
         let mut limit = self.config.receive_memory;
         if self.config.channels.len() > 1 {
-            let (own, most) = self.shares(limit);
-            let [own, most] = [own, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
-            limit = most;
-            for (other, lane) in self.lanes.iter().enumerate() {
-                if other != index {
-                    limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
-                }
-            }
+            let (own, most) = self.receive_shares();
+            let beyond = |lane: &Lane| lane.kcp.receive_reserved().saturating_sub(own);
+            let sum = || self.lanes.iter().fold(0, |sum: u32, lane| sum.saturating_add(beyond(lane)));
+            let all = self.beyond_shares.unwrap_or_else(sum);
+            self.beyond_shares = Some(all);
+            let others = all.saturating_sub(self.lanes.get(index).map_or(0, beyond));
+            limit = most.saturating_sub(others);
         }
         let Some(lane) = self.lanes.get_mut(index) else { return false };
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         let most = lane.kcp.receive_reserved().saturating_add(left).max(lane.kcp.config().rcv_mtu.into());
         lane.kcp.set_receive_room(limit.min(most));
         most < limit
+    }
+
+    /// Notes that a lane reserved this much before a frame, and reserves that much after it.
+    pub(super) fn note_reserved(&mut self, (before, after): (u32, u32)) {
+        let (own, _) = self.receive_shares();
+        if let Some(all) = &mut self.beyond_shares {
+            *all = all.saturating_sub(before.saturating_sub(own)).saturating_add(after.saturating_sub(own));
+        }
+    }
+
+    fn receive_shares(&self) -> (u32, u32) {
+        let (own, most) = self.shares(self.config.receive_memory);
+        let [own, most] = [own, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+        (own, most)
     }
 }
 
