@@ -150,6 +150,10 @@ _fuzz name seconds:
 fuzz-hours hours *targets:
     tools/fuzz.sh {{ hours }} {{ targets }}
 
+# Counts the instructions that a datagram of each kind takes: `just work 60000` prints those above that.
+work least="0":
+    tools/work.sh {{ least }}
+
 # Soak test with hundreds of real sockets.
 soak seconds="120":
     SOCKET_SOAK={{ seconds }} cargo test --release --all-features --test socket_soak

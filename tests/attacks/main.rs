@@ -13,6 +13,7 @@ mod handshake;
 mod headers;
 #[cfg(feature = "crypto")] // others have no keys
 mod keys;
+mod measured;
 mod memory;
 mod network;
 #[cfg(feature = "crypto")] // other sessions cannot move
@@ -20,3 +21,4 @@ mod paths;
 mod resets;
 #[cfg(feature = "crypto")] // a table of all suites
 mod table;
+mod work;

@@ -33,6 +33,11 @@ impl Rogue {
 
     /// Connects from any address. Each attempt needs another `cid`.
     pub(crate) fn join(world: &mut World, address: SocketAddr, cid: u64) -> Option<Self> {
+        Self::join_with(world, address, cid, 0)
+    }
+
+    /// The same with these features.
+    pub(crate) fn join_with(world: &mut World, address: SocketAddr, cid: u64, features: u32) -> Option<Self> {
         let mut datagram = Vec::new();
         let hello = Hello { suite: 0, protocol_id: 0, cid, client_stamp: 1, size: 512 };
         hello.encode(&mut datagram).unwrap();
@@ -41,7 +46,7 @@ impl Rogue {
 
         let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
         let said =
-            Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
+            Msg1 { features, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
         said.encode(&mut payload).unwrap();
         let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, client_sid: 5, token: &[] };
         let mut initiator = Initiator::new(&attempt, None, None, salt(cid), &payload, &mut msg1).unwrap();
