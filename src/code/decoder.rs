@@ -137,7 +137,8 @@ impl Decoder {
     /// receiver has to check for duplicates here as well.
     pub fn recover(&mut self) -> Option<Recovered<'_>> {
         let Self { history, solver, sum, stats, effort, .. } = self;
-        let price = price_of(solver.solved()?.1, solver);
+        let (sn, row) = solver.solved()?;
+        let price = price_of(sn, row, solver);
         if price > SAVED_MAX {
             stats.rejected.unpaid += 1;
             solver.clear(); // it can never be paid for
@@ -248,17 +249,19 @@ fn learn(sn: Sn, solver: &mut Solver, effort: &mut Effort, stats: &mut DecoderSt
     }
 }
 
-/// The most that it takes to rebuild a segment from `row`.
-fn price_of(row: &Row, solver: &Solver) -> u32 {
-    let (mut parts, mut segments, mut bytes, mut longest) = (0, 0, 0, 0);
+/// The most that it takes to rebuild the segment `sn` from `row`.
+fn price_of(sn: Sn, row: &Row, solver: &Solver) -> u32 {
+    let (mut parts, mut bytes, mut longest, mut start, mut end) = (0, 0, 0, 0, 0);
     for (_, repair) in solver.parts(row) {
         parts += 1;
-        segments += repair.cover.count();
         bytes += of_bytes(repair.body.len());
         longest = longest.max(repair.body.len());
+        let first = repair.cover.first.distance(sn);
+        start = start.min(first);
+        end = end.max(first.saturating_add(repair.cover.span().into()));
     }
-    let known = of_bytes(longest).saturating_mul(segments.min(SPAN_MAX as u32));
-    known.saturating_add(bytes).saturating_add(of_rows(parts))
+    let span = u32::try_from(end.saturating_sub(start)).unwrap_or(0);
+    of_bytes(longest).saturating_mul(span).saturating_add(bytes).saturating_add(of_rows(parts))
 }
 
 /// Computes the missing segment `sn` from `row`: the sum of its repairs minus the known segments that they

@@ -60,11 +60,6 @@ impl Cover {
         span_of(self.set)
     }
 
-    /// How many segments are covered.
-    pub(super) const fn count(self) -> u32 {
-        self.set.count_ones()
-    }
-
     /// The covered segments, in order.
     pub(super) fn segments(self) -> impl Iterator<Item = Sn> {
         self.segments_of(u64::MAX)

@@ -1,7 +1,7 @@
 //! What a datagram makes an end compute is constant, or paid for by what came before. Here the work is counted; `tools/work.sh` counts
 //! instructions.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common::rogue::{Rogue, open_server};
 use crate::common::{Raw, repairing};
@@ -95,8 +95,13 @@ fn an_acknowledgement_of_a_window_can_only_be_repeated_once_the_window_was_sent_
 #[test]
 fn of_many_reports_in_a_packet_four_count() {
     let channel = Channel::<[u8]>::unordered(0);
-    let config =
-        ChannelConfig { messages_per_packet: 1, send_buffer: 1 << 10, receipts: true, ..channel.config() };
+    let config = ChannelConfig {
+        messages_per_packet: 1,
+        send_buffer: 1 << 10,
+        receive_buffer: 1 << 10,
+        receipts: true,
+        ..channel.config()
+    };
     let session = SessionConfig { channels: vec![config], ..SessionConfig::default() };
     let mut world = open_server(ServerConfig::insecure(session));
     let mut rogue = Rogue::connect(&mut world, 1).unwrap();

@@ -1,6 +1,6 @@
 //! What datagrams of kcp-go cost at most. `tools/work.sh` counts instructions; as a test this only checks that everything is rebuilt.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use std::net::SocketAddr;
 use whitewater::Time;

@@ -10,10 +10,11 @@ use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Congestion, Conv, Kcp, Sn};
 
 type Sent = Rc<RefCell<Vec<u8>>>;
+type Out = Box<dyn FnMut(&[u8])>;
 
 /// A control block whose window is full of segments of 40 bytes that were sent together.
 struct Full {
-    kcp: Kcp<Box<dyn FnMut(&[u8])>>,
+    kcp: Kcp<Out>,
     now: Time,
     /// The time in the segments.
     ts: u32,
@@ -32,7 +33,7 @@ impl Full {
         };
         let first: Sent = Rc::default();
         let sent = Rc::clone(&first);
-        let output: Box<dyn FnMut(&[u8])> = Box::new(move |datagram| {
+        let output: Out = Box::new(move |datagram| {
             if sent.borrow().is_empty() {
                 sent.borrow_mut().extend_from_slice(datagram);
             }

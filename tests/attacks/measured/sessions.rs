@@ -159,7 +159,7 @@ fn packets(buffer: u16, messages_per_packet: u16, unacked: u16) {
         send_buffer: buffer,
         receive_buffer: buffer,
         messages_per_packet,
-        ..if number % 2 == 0 {
+        ..if number.is_multiple_of(2) {
             Channel::<[u8]>::unordered(number).config()
         } else {
             in_packets(Channel::ordered(number))
@@ -235,8 +235,8 @@ fn packets(buffer: u16, messages_per_packet: u16, unacked: u16) {
         to.finish()
     };
     let most = if messages_per_packet > 1 { 200 } else { 1 };
-    for first in (20..4000).step_by(most) {
-        let payload = one(first as u16);
+    for first in (20..4000_u16).step_by(most) {
+        let payload = one(first);
         let frames = [Frame::Packed(&payload)];
         if first == 20 {
             room.count(&format!("{name} messages of a channel"), &frames)
