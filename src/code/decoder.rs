@@ -138,7 +138,7 @@ impl Decoder {
     pub fn recover(&mut self) -> Option<Recovered<'_>> {
         let Self { history, solver, sum, stats, effort, .. } = self;
         let (sn, row) = solver.solved()?;
-        let price = price_of(sn, row, solver);
+        let price = price_of(sn, row, solver).saturating_add(of_rows(solver.rows_to_learn()));
         if price > SAVED_MAX {
             stats.rejected.unpaid += 1;
             solver.clear(); // it can never be paid for
@@ -150,7 +150,9 @@ impl Decoder {
         match rebuild(sn, row, solver, history, sum) {
             Ok(recovered) => {
                 history.push(sn, recovered.frg, recovered.data);
-                learn(sn, solver, effort, stats);
+                if let Some(column) = solver.column_of(sn) {
+                    solver.learn_column(column);
+                }
                 Some(recovered)
             }
             Err(fault) => {
