@@ -101,6 +101,13 @@ pub trait Machine {
     /// ```
     fn set_unix_time(&mut self, _now: Time, _unix: Duration) {}
 
+    /// Says that another network leads to the peers from now on: a phone has gone from Wi-Fi to LTE. What was measured of
+    /// the path is forgotten. Returns whether the peers follow to another port, so that you may send from one. By default
+    /// this does nothing: only clients need it, see [`session::Client`](crate::session::Client#method.path_changed).
+    fn path_changed(&mut self, _now: Time) -> bool {
+        false
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain [`poll_transmit`](Self::poll_transmit)
     /// next; `None`: not before something else happens. It may be early but never late; a time in the past
     /// means now. It changes only through the calls above and through what the program does with the machine.

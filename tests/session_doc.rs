@@ -9,7 +9,7 @@ use whitewater::inside::session::exchange::{Attempt, Initiator, Responder};
 use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Frames, Hello,
-    KcpPart, LossFrame, Msg1, Msg2, Packet, RekeyFrame, Reset,
+    KcpPart, LossFrame, Msg1, Msg2, NewId, Packet, RekeyFrame, Reset,
 };
 use whitewater::packet::Seq16;
 use whitewater::session::Suite;
@@ -53,6 +53,8 @@ struct Exchanged {
     msg2: Vec<u8>,
     /// The first packets of the client and of the server, and the client's packet 1 in its second key phase.
     data: [Vec<u8>; 3],
+    /// The number of packets to the client that goes with another one of packets to the server.
+    sid: u32,
 }
 
 fn exchange(suite: Suite, token: &[u8], masked: bool) -> Exchanged {
@@ -94,7 +96,9 @@ fn exchange(suite: Suite, token: &[u8], masked: bool) -> Exchanged {
         let end = if index == 1 { &mut client } else { &mut server };
         end.open(LATER, &mut datagram.clone()).unwrap();
     }
-    Exchanged { msg1, msg2, data }
+    let sid = client.sid_for(SERVER_SID + 1);
+    assert_eq!(sid, server.sid_for(SERVER_SID + 1));
+    Exchanged { msg1, msg2, data, sid }
 }
 
 fn data(seal: &mut Seal, sid: u32, frame: Frame<'_>) -> Vec<u8> {
@@ -125,7 +129,7 @@ fn accept(suite: Suite, msg2: &[u8]) -> Vec<u8> {
 #[test]
 fn the_packets_of_a_session_with_a_checksum() {
     let suite = Suite::Checked;
-    let Exchanged { msg1, msg2, data: [ping, pong, message] } = exchange(suite, b"", false);
+    let Exchanged { msg1, msg2, data: [ping, pong, message], .. } = exchange(suite, b"", false);
     let hello = Hello { suite: 0, protocol_id: PROTOCOL, cid: CID, client_stamp: STAMP, size: 512 };
     let mut hello = encoded(|datagram| hello.encode(datagram).unwrap());
     assert!(hello.split_off(24).iter().all(|byte| *byte == 0));
@@ -176,6 +180,7 @@ fn every_frame() {
         Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
         Frame::Loss(LossFrame { newest: Seq16(0x0708), rebuilt: 5, share: 13 }),
         Frame::Rekey(RekeyFrame { phase: Seq16(1), half: count(0x40) }),
+        Frame::NewId(NewId { sid: SERVER_SID + 1, reset_token: count(0x40) }),
         Frame::Pad(3),
     ];
     let mut body = Vec::new();
@@ -184,14 +189,17 @@ fn every_frame() {
     assert!(Frames::parse(&body).unwrap().eq(frames));
     let mut last = Vec::new();
     FrameWriter::new(&mut last, 1200).push(&Frame::Dgram(b"last")).unwrap();
-    holds("frames", &[body, last]);
+    let mut copy = Vec::new();
+    let mut writer = FrameWriter::new(&mut copy, 1200);
+    [Frame::Copy(), Frame::Ping(1)].iter().for_each(|frame| writer.push(frame).unwrap());
+    holds("frames", &[body, last, copy]);
 }
 
 #[test]
 #[cfg(feature = "crypto")]
 fn the_messages_and_packets_of_every_noise_suite() {
     for suite in Suite::ALL {
-        let Exchanged { msg1, msg2, data: [ping, pong, message] } = exchange(suite, b"", false);
+        let Exchanged { msg1, msg2, data: [ping, pong, message], .. } = exchange(suite, b"", false);
         holds(&format!("noise-{:04x}", suite.code()), &[msg1, msg2, ping, pong, message]);
     }
 }
@@ -226,14 +234,14 @@ fn a_token_and_the_connect_that_carries_it() {
 #[cfg(feature = "crypto")]
 #[test]
 fn masked_packets() {
-    let Exchanged { data, .. } = exchange(Suite::TOKEN, &[], true);
+    let Exchanged { data, sid, .. } = exchange(Suite::TOKEN, &[], true);
     let in_clear = exchange(Suite::TOKEN, &[], false).data;
     assert!(
         data.iter()
             .zip(&in_clear)
             .all(|(masked, clear)| masked[9..] == clear[9..] && masked[..9] != clear[..9])
     );
-    holds("masked", &data);
+    holds("masked", &[&data[..], &[sid.to_le_bytes().to_vec()]].concat());
 }
 
 /// Checks that the blocks called `name` in the document are these datagrams.

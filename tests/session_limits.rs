@@ -32,6 +32,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("session_limits.rs"),
         include_str!("attacks/handshake.rs"),
         include_str!("attacks/keys.rs"),
+        include_str!("attacks/headers.rs"),
         include_str!("attacks/memory.rs"),
         include_str!("attacks/network.rs"),
         include_str!("../src/channel/packed/send.rs"),

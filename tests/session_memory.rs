@@ -63,20 +63,20 @@ fn each(mut world: World, suite: Suite, session: &SessionConfig) -> (i64, i64) {
 }
 
 #[test]
-fn an_idle_session_takes_at_most_1_kib_of_its_server_and_1200_bytes_if_encrypted() {
+fn an_idle_session_takes_at_most_1_kib_of_its_server_and_1280_bytes_if_encrypted() {
     for suite in suites() {
         let session = SessionConfig::default();
         let mut world = crowd(64, suite, &session);
         world.run(30_000);
         let (server, client) = each(world, suite, &session);
         println!("{suite:?}: {server} bytes of the server, {client} of the client");
-        let most = if suite == Suite::Checked { 1024 } else { 1200 + IN_RUST };
+        let most = if suite == Suite::Checked { 1024 } else { 1280 + IN_RUST };
         assert!(server <= most, "{suite:?}: {server} bytes");
     }
 }
 
 #[test]
-fn a_session_that_used_everything_takes_at_most_3300_bytes_when_idle_again() {
+fn a_session_that_used_everything_takes_at_most_3400_bytes_when_idle_again() {
     for suite in suites() {
         let session = both();
         let mut world = crowd(64, suite, &session);
@@ -107,7 +107,7 @@ fn a_session_that_used_everything_takes_at_most_3300_bytes_when_idle_again() {
         world.run(30_000);
         let (server, client) = each(world, suite, &session);
         println!("{suite:?}: {server} bytes of the server, {client} of the client");
-        assert!(server <= 3300 + IN_RUST, "{suite:?}: {server} bytes");
+        assert!(server <= 3400 + IN_RUST, "{suite:?}: {server} bytes");
     }
 }
 

@@ -127,11 +127,9 @@ fn the_path_mtu_is_found_with_few_probes_in_a_few_seconds() {
         assert!(got <= mtu && mtu <= got + 16, "{mtu}: {got}");
         assert!(stats.mtu_probes <= most_probes && stats.mtu_probes_lost <= 18, "{mtu}: {stats:?}");
         assert!(took <= ms(most_ms), "{mtu}: {took:?}");
-        assert_eq!(
-            (stats.black_holes, world.client().kcp_stats(on(0)).unwrap().resends_timeout),
-            (0, 0),
-            "{mtu}"
-        );
+        assert_eq!(stats.black_holes, 0, "{mtu}");
+        // The queue grows while the window opens, so a timeout may be early.
+        assert!(world.client().kcp_stats(on(0)).unwrap().resends_timeout <= 1, "{mtu}");
     }
 }
 

@@ -680,6 +680,13 @@ int32_t ww_client_poll(struct ww_client *client,
 int32_t ww_client_poll_event(struct ww_client *client, struct ww_event *event);
 
 /*
+ Says that the machine has changed networks. An encrypted session goes on there, from another port, under another number. The client also
+ notices by itself, within 250 ms while it is pumped; whoever hears of it from the system says it here, so that nothing leaves there under the
+ old number. Returns 0.
+ */
+int32_t ww_client_path_changed(struct ww_client *client);
+
+/*
  Ends the session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
  */
 int32_t ww_client_close(struct ww_client *client, uint16_t code);

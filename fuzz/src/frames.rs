@@ -1,7 +1,7 @@
 //! A body of frames encodes to the bytes it was decoded from.
 
 use whitewater::inside::session::wire::{
-    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart, LossFrame,
+    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart, LossFrame, NewId,
     RekeyFrame,
 };
 use whitewater::packet::Seq16;
@@ -48,6 +48,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
         Frame::Loss(LossFrame { newest: Seq16(7), rebuilt: 8, share: 9 }),
         Frame::Rekey(RekeyFrame { phase: Seq16(10), half: [11; 32] }),
+        Frame::NewId(NewId { sid: 10, reset_token: [11; 16] }),
         Frame::Pad(3),
     ];
     let mut seeds = Vec::new();
@@ -69,6 +70,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         }
     }
     add("all".to_owned(), &frames);
+    add("copy".to_owned(), &[Frame::Copy(), Frame::Dgram(b"again")]);
     add("many".to_owned(), &[Frame::Dgram(b"x"); FRAMES_MAX]);
     seeds
 }

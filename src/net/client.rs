@@ -78,7 +78,9 @@ impl Client {
     ) -> io::Result<Self> {
         let clock = Clock::new();
         let (port, session) = client(clock, socket, &resolved(addr.to_socket_addrs()?), config)?;
-        Ok(Self::over(port, clock, session).of_sessions())
+        let mut client = Self::over(port, clock, session).of_sessions();
+        client.line.watch();
+        Ok(client)
     }
 
     /// Pumps until there is an event, for at most `timeout`; `None` waits forever. Returns whether there is one. Returns at once if the
@@ -130,6 +132,15 @@ impl Client {
     #[must_use]
     pub fn state(&self) -> ClientState {
         self.machine.state()
+    }
+
+    /// Says that the machine has changed networks; see
+    /// [`session::Client::path_changed`](crate::session::Client#method.path_changed). Whoever hears of it from the system says it here, so that nothing leaves
+    /// there under the old number. The client also notices by itself, within 250 ms while it is pumped. A client that has
+    /// opened its socket itself sends from another port then.
+    pub fn path_changed(&mut self) {
+        let now = self.clock.now();
+        self.line.path_changed(now, &mut self.machine);
     }
 
     /// Closes the session once everything sent has arrived; see [`Connection::close`]. The pumps do it, and [`Event::Closed`] says when it is

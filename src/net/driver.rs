@@ -7,10 +7,10 @@ use crate::machine::{Arrival, Ecn, Machine, Transmit};
 use crate::session::SessionConfig;
 use crate::time::Time;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers};
+use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers, local_ip_for};
 
 /// A [`Machine`] on a UDP socket, with a clock. [`Server`](super::Server), [`Client`](super::Client) and
 /// [`kcp::Listener`](crate::kcp::Listener) are one, each of its machine; a [`kcp::Socket`](crate::kcp::Socket) has one inside. With
@@ -176,6 +176,9 @@ impl<M: Machine> Driver<M> {
     /// asked for more than `most`.
     pub(super) fn receive_up_to(&mut self, most: usize, is_enough: impl Fn(&M) -> bool) -> io::Result<bool> {
         let mut now = self.clock.now(); // of a few datagrams, which take less than a moment
+        if self.line.has_moved(now) {
+            self.line.path_changed(now, &mut self.machine);
+        }
         self.line.tell_time(now, &mut self.machine);
         let has_more = self.line.hand_in_strays(now, &mut self.machine);
         for count in 1..=self.datagrams_per_pump.get() {
@@ -243,11 +246,49 @@ pub(super) struct Line<M, S = UdpSocket> {
     pub(super) port: Port<S>,
     pub(super) neighbours: Option<Neighbours<M>>,
     wall: WallClock,
+    /// The way to the one peer that this end has.
+    way: Option<Way>,
+}
+
+/// From which address the system sends to a peer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    to: Option<SocketAddr>,
+    from: Option<IpAddr>,
+    /// When to look again.
+    due: Time,
 }
 
 impl<M: Machine, S: Socket> Line<M, S> {
     pub(super) fn new(port: Port<S>) -> Self {
-        Self { port, neighbours: None, wall: WallClock::default() }
+        Self { port, neighbours: None, wall: WallClock::default(), way: None }
+    }
+
+    /// From now on, notices when another network leads to the peer.
+    pub(super) fn watch(&mut self) {
+        self.way = Some(Way::default());
+    }
+
+    /// Whether another network leads to the peer than at the last look.
+    pub(super) fn has_moved(&mut self, now: Time) -> bool {
+        let Some(Way { to: Some(to), from, due }) = &mut self.way else { return false };
+        if now < *due {
+            return false;
+        }
+        *due = now + LOOK_EACH;
+        let Ok(ip) = local_ip_for(*to) else { return false }; // no network at all, for now
+        from.replace(ip).is_some_and(|before| before != ip)
+    }
+
+    /// Another network leads to the peer. Sends by another port, if the socket is our own: the old one would show who
+    /// has come.
+    pub(super) fn path_changed(&mut self, now: Time, machine: &mut M) {
+        if machine.path_changed(now)
+            && let Some(Way { to: Some(to), .. }) = self.way
+            && let Err(error) = self.port.renew(to)
+        {
+            log::warn!("cannot open another socket: {error}");
+        }
     }
 
     /// Tells the machine what time of day it is, if it has not heard for a while.
@@ -280,6 +321,9 @@ impl<M: Machine, S: Socket> Line<M, S> {
                 return true;
             };
             *left -= 1;
+            if let Some(way) = &mut self.way {
+                way.to = Some(address);
+            }
             self.port.commit(address, ecn.map_or(0, Ecn::bits));
         }
         false
@@ -312,6 +356,8 @@ pub(super) fn farewell(config: &SessionConfig) -> Duration {
     config.drain + GOODBYE
 }
 
+/// How often a client looks which network leads to its server.
+const LOOK_EACH: Duration = Duration::from_millis(250);
 /// Arrivals that one call gives at most on a socket of one peer: its datagrams arrive joined.
 pub(super) const ONE_PEER: usize = 4;
 /// On a socket of many: theirs do not.

@@ -75,8 +75,9 @@ settings! {
         pub drain: Duration = Duration::from_secs(5), 0..=60_000;
         /// How long the peer's window may stay closed while something waits for it: 1 s to 1 h.
         pub slow_peer: Duration = Duration::from_secs(30), 1000..=3_600_000;
-        /// Mask the numbers and key phases of packets, so that nobody on the way can count them or tell what was lost, if
-        /// the peer does it as well. Has no effect without encryption. On by default.
+        /// Mask the numbers and key phases of packets, so that nobody on the way can count them or tell what was lost, and
+        /// let a client that changes networks use [another number](crate::machine::Machine::path_changed) of the session,
+        /// if the peer does it as well. Has no effect without encryption. On by default.
         pub mask_headers: bool = true;
         /// Packets in either direction after which a client starts an exchange of new keys, at most once a second: 64 to
         /// 2^20.

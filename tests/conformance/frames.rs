@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
-    AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame, RekeyFrame,
+    AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame, NewId, RekeyFrame,
 };
 use whitewater::packet::Seq16;
 use whitewater::{CloseReason, ServerConfig, SessionConfig};
@@ -39,6 +39,8 @@ pub(crate) fn file() -> File {
         ("REPAIR before others", vec![Frame::Repair(1, b"sum"), Frame::Ping(9)]),
         ("LOSS", vec![Frame::Loss(LossFrame { newest: Seq16(0x0708), rebuilt: 0x8000_0001, share: 13 })]),
         ("REKEY", vec![Frame::Rekey(RekeyFrame { phase: Seq16(0x0102), half: count(0x40) })]),
+        ("NEW_ID", vec![Frame::NewId(NewId { sid: 0x0e0f_1012, reset_token: count(0x40) })]),
+        ("COPY of a packet with a DGRAM", vec![Frame::Copy(), Frame::Dgram(b"again")]),
         ("an ACK, a DGRAM and another", vec![ack, Frame::Dgram(b"first"), Frame::Dgram(b"last")]),
         ("a probe of the path", vec![Frame::Ping(9), Frame::Pad(40)]),
         (
@@ -133,6 +135,10 @@ fn fields(frame: &Frame<'_>) -> Line {
         Frame::Rekey(RekeyFrame { phase, half }) => {
             named("REKEY").number("phase", phase.0).hex("content", half)
         }
+        Frame::NewId(NewId { sid, reset_token }) => {
+            named("NEW_ID").number("sid", *sid).hex("content", reset_token)
+        }
+        Frame::Copy() => named("COPY"),
         _ => panic!("a frame without a vector: {frame:?}"),
     }
 }
@@ -152,6 +158,9 @@ pub(crate) fn refused() -> File {
         ("an ECN cut off", behind(&[12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("a LOSS cut off", behind(&[14, 0, 0, 0, 0, 0, 0])),
         ("a REKEY cut off", behind(&[&[15, 1, 0][..], &[9; 31]].concat())),
+        ("a NEW_ID cut off", behind(&[&[16][..], &[1; 19]].concat())),
+        ("a COPY behind another frame", behind(&[17])),
+        ("a COPY up to the end", vec![0x91]),
         ("a REPAIR without its first number", vec![0x8d, 0, 0, 0]),
         ("a REPAIR behind another frame", behind(&[0x8d, 0, 0, 0, 0, 1])),
         ("a DGRAM without its length", behind(&[2, 3])),

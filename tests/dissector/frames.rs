@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::SessionConfig;
 use whitewater::inside::session::wire::{
-    AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, RekeyFrame, kind,
+    AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, NewId, Packet, RekeyFrame, kind,
 };
 use whitewater::kcp::wire::segments;
 use whitewater::kcp::{Config, Congestion};
@@ -20,7 +20,7 @@ use whitewater::session::Suite;
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig};
 
 /// The fields of frames.
-const FIELDS: [&str; 32] = [
+const FIELDS: [&str; 34] = [
     "ww.frame.type",
     "ww.frame.len",
     "ww.pad",
@@ -53,6 +53,8 @@ const FIELDS: [&str; 32] = [
     "ww.loss.share",
     "ww.rekey.phase",
     "ww.rekey",
+    "ww.new_id.sid",
+    "ww.new_id.token",
 ];
 
 /// The session of a client whose send queue is full, while `rest` runs it for a number of ms.
@@ -208,6 +210,11 @@ fn alone(frame: &Frame<'_>) -> (u8, Option<usize>, Fields) {
             fields.push(("ww.rekey.phase", texts([phase.0])));
             (15, None, fields)
         }
+        Frame::NewId(NewId { sid, reset_token }) => {
+            let sid = ("ww.new_id.sid", vec![format!("0x{sid:08x}")]);
+            (16, None, vec![sid, ("ww.new_id.token", hexes([&reset_token[..]]))])
+        }
+        Frame::Copy() => (17, None, Vec::new()),
         other => unreachable!("{other:?}"),
     }
 }

@@ -82,12 +82,16 @@ def exchange(session: Session) -> None:
 
 
 def move(session: Session) -> None:
-    """The session continues on another port once that port has answered the challenge."""
+    """The session continues on another port, under other numbers, once that port has answered the challenge."""
+    session.wait(lambda _: len(session.tokens) >= 2)
+    told = dict(session.tokens)
     session.rebind()
+    assert session.sealer.sid in told and session.sealer.sid != session.accepted.server_sid
     session.send((frames.PING, b"from new"))
     session.wait(lambda _: session.paths_asked > 0)
     message(session, 4000)
     ping(session, 2)
+    session.wait(lambda _: session.tokens[session.sealer.sid] != told[session.sealer.sid] or session.send((frames.PING, bytes(8))) and None)
 
 
 def close(session: Session) -> None:

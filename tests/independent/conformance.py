@@ -83,6 +83,7 @@ NUMBERS = {
     "ACK": (("ack", 2), ("bits", 4), ("delay", 2)),
     "ECN": (("unmarked", 4), ("ect0", 4), ("ce", 4)),
     "KCP_PART": (("number", 2), ("id", 1), ("last", 1)),
+    "NEW_ID": (("sid", 4),),
     "LOSS": (("newest", 2), ("rebuilt", 4), ("share", 1)),
     "REKEY": (("phase", 2),),
     "REPAIR": (("first", 4),),

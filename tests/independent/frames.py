@@ -3,8 +3,9 @@
 from fields import Reader, Refused, le, require
 
 PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED, KCP_PART, ECN, REPAIR, LOSS, REKEY = range(16)
+NEW_ID, COPY = 16, 17
 ANY_LENGTH = (KCP, DGRAM, REDIRECT, PACKED, KCP_PART, REPAIR)
-FIXED = {REKEY: 34, LOSS: 7, ECN: 12, ACK: 8, PING: 8, PONG: 8, PATH_CHALLENGE: 8, PATH_RESPONSE: 8}
+FIXED = {NEW_ID: 20, COPY: 0, REKEY: 34, LOSS: 7, ECN: 12, ACK: 8, PING: 8, PONG: 8, PATH_CHALLENGE: 8, PATH_RESPONSE: 8}
 TO_THE_END = 0x80
 
 
@@ -15,6 +16,7 @@ def decode(body: bytes) -> list[tuple[int, bytes]]:
         kind = reader.uint(1)
         require(len(found) < 64, "more than 64 frames")
         require(kind & 0x7F != REPAIR or not found, "a REPAIR behind another frame")
+        require(kind != COPY or not found, "a COPY behind another frame")
         if kind & TO_THE_END and kind & 0x7F in ANY_LENGTH:
             found.append((kind & 0x7F, reader.rest()))
         elif kind in ANY_LENGTH:

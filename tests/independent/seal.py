@@ -73,6 +73,10 @@ class Mask:
         masked = bytes([mask[0] & 1, 0, 0, 0, 0]) + mask[1:5]
         return bytes(a ^ b for a, b in zip(datagram, masked)) + datagram[HEADER:]
 
+    def sid_for(self, sid: int) -> int:
+        """The sid of packets to the client while those to the server have a `sid` that was told."""
+        return int.from_bytes(siphash128(self.key, le(sid, 4))[:4], "little")
+
 
 class Checksum:
     """Suite 0, for both directions."""

@@ -60,6 +60,8 @@ class Session:
         self.acked: set[int] = set()
         self.paths_asked = 0
         self.updates = 0  # of our key
+        self.tokens: dict[int, bytes] = {}  # the numbers that the server has told, and their reset tokens
+        self.used: set[int] = set()
         self.connect(secrets, seconds, handshake.shape(channels))
 
     def connect(self, secrets, seconds: float, shape: bytes) -> None:
@@ -87,7 +89,11 @@ class Session:
         return datagrams.Connect(*numbers, attempt.client_sid, attempt.token, msg1).encode()
 
     def rebind(self) -> None:
-        """Continues from another port."""
+        """Continues from another port, and with other numbers if there are some."""
+        if spare := self.tokens.keys() - self.used:
+            self.sealer.sid = min(spare)
+            self.opener.sid = self.sealer.mask.sid_for(self.sealer.sid)
+            self.used.add(self.sealer.sid)
         server = self.socket.getpeername()
         self.socket.close()
         self.socket = connected(server)
@@ -109,6 +115,11 @@ class Session:
                 found = frames.decode(body)
             except Refused:
                 continue
+            if found and found[0][0] == frames.COPY:
+                number -= 1
+                if number in self.opener.opened:
+                    continue
+                self.opener.opened.add(number)
             return [frame for frame in found if not self.deal(number, *frame)]
         return []
 
@@ -122,6 +133,11 @@ class Session:
         elif kind == frames.PATH_CHALLENGE:
             self.send((frames.PATH_RESPONSE, content))
             self.paths_asked += 1
+        elif kind == frames.NEW_ID:
+            self.tokens[int.from_bytes(content[:4], "little")] = content[4:]
+            self.send(frames.ack(number, self.opener.opened))
+        elif kind == frames.COPY:
+            pass
         elif kind == frames.DGRAM:
             self.send(frames.ack(number, self.opener.opened))
             return False

@@ -145,9 +145,11 @@ def every_frame(groups: list[Group]) -> None:
         (frames.ECN, bytes.fromhex("01000000 02000000 03000000")),
         (frames.LOSS, bytes.fromhex("0807 05000000 0d")),
         (frames.REKEY, bytes.fromhex("0100") + count(0x40, 32)),
+        (frames.NEW_ID, bytes.fromhex("12100f0e") + count(0x40, 16)),
         (frames.PAD, bytes(2)),
     ]
-    for group, expected in zip(groups, (everything, [(frames.DGRAM, b"last")]), strict=True):
+    copy = [(frames.COPY, b""), (frames.PING, (1).to_bytes(8, "little"))]
+    for group, expected in zip(groups, (everything, [(frames.DGRAM, b"last")], copy), strict=True):
         equal(frames.decode(group.bytes), expected, group.title)
         equal(frames.encode(expected), group.bytes, group.title)
 
@@ -201,12 +203,14 @@ def session(groups: list[Group]) -> None:
 
 
 def noise(suite: int, groups: list[Group], masked: bool = False) -> None:
-    msg1, msg2, ping_, pong, hi = (group.bytes for group in groups)
+    msg1, msg2, ping_, pong, hi, *sids = (group.bytes for group in groups)
     to_server, at_client, to_client, at_server = both_ends(suite, msg1, msg2, masked=masked)
     data(to_server, at_server, ping(frames.PING), ping_)
     data(to_client, at_client, ping(frames.PONG), pong)
     to_server.update()
     data(to_server, at_server, frames.encode([(frames.DGRAM, b"hi")]), hi)
+    for sid in sids:
+        equal(to_server.mask.sid_for(SERVER_SID + 1), int.from_bytes(sid, "little"), "another sid")
 
 
 def token(groups: list[Group]) -> None:

@@ -14,11 +14,13 @@ local KINDS = {
 }
 local PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local KCP_PART, ECN, REPAIR, LOSS, REKEY = 11, 12, 13, 14, 15
+local NEW_ID, COPY = 16, 17
 local FRAMES = {
   [PAD] = "PAD", [KCP] = "KCP", [DGRAM] = "DGRAM", [ACK] = "ACK", [PING] = "PING", [PONG] = "PONG",
   [PATH_CHALLENGE] = "PATH_CHALLENGE", [PATH_RESPONSE] = "PATH_RESPONSE", [CLOSE] = "CLOSE", [REDIRECT] = "REDIRECT",
   [PACKED] = "PACKED", [KCP_PART] = "KCP_PART", [ECN] = "ECN", [REPAIR] = "REPAIR", [LOSS] = "LOSS",
   [REKEY] = "REKEY",
+  [NEW_ID] = "NEW_ID", [COPY] = "COPY",
 }
 local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true, [KCP_PART] = true, [REPAIR] = true }
 local SUITES = {
@@ -108,6 +110,8 @@ local fields = {
   loss_share = ProtoField.uint8("ww.loss.share", "Packets that get lost, of 255"),
   rekey_phase = ProtoField.uint16("ww.rekey.phase", "Phase of the new keys"),
   rekey = ProtoField.bytes("ww.rekey", "Half of new keys"),
+  new_sid = ProtoField.uint32("ww.new_id.sid", "Another number of the session", base.HEX),
+  new_token = ProtoField.bytes("ww.new_id.token", "Its reset token"),
   ack = ProtoField.uint16("ww.ack", "Newest packet received, low half of pn"),
   ack_bits = ProtoField.uint32("ww.ack.bits", "Received of the 32 before it", base.HEX),
   ack_delay = ProtoField.uint16("ww.ack.delay", "Since it came, 0.1 ms"),
@@ -620,6 +624,11 @@ local FRAME_READERS = {
     from:add(item, fields.rekey_phase, 2)
     from:add(item, fields.rekey, 32)
   end,
+  [NEW_ID] = function(from, item)
+    from:add(item, fields.new_sid, 4)
+    from:add(item, fields.new_token, 16)
+  end,
+  [COPY] = function() end,
 }
 local CONTENTS = { [DGRAM] = fields.dgram, [REDIRECT] = fields.redirect, [PACKED] = fields.packed }
 
@@ -692,6 +701,9 @@ local function frames(from, tree, pinfo)
     names[#names + 1], parts[#parts + 1] = frame(from, tree, pinfo)
     if names[#names] == "REPAIR" and #names > 1 then
       refuse("A repair behind another frame")
+    end
+    if names[#names] == "COPY" and #names > 1 then
+      refuse("A copy behind another frame")
     end
   end
   return #names > 0 and table.concat(names, ", ") or "empty", parts

@@ -166,7 +166,7 @@ unsafe fn of_a_client(program: *mut Program) {
     // SAFETY: as the caller says.
     let answer = unsafe {
         let client = one_of(program, (*program).clients);
-        let (what, which) = (u8(program) % 22, u32::from(u8(program)) % 34);
+        let (what, which) = (u8(program) % 23, u32::from(u8(program)) % 34);
         let (_memory, start, size) = room(program);
         let mut stats = ww_stats::default();
         let mut event = ww_event::default();
@@ -188,6 +188,7 @@ unsafe fn of_a_client(program: *mut Program) {
             18 => ww_client_close_text(client, start, size),
             19 => ww_client_rejection(client, start, size),
             20 => ww_client_take_redirect(client, start, size),
+            21 => ww_client_path_changed(client),
             _ => ww_error_text(start, size),
         }
     };

@@ -182,6 +182,20 @@ pub unsafe extern "C" fn ww_client_poll_event(client: *mut ww_client, event: *mu
     unsafe { call(client, |client| client.event(event)) }
 }
 
+/// Says that the machine has changed networks. An encrypted session goes on there, from another port, under another number. The client also
+/// notices by itself, within 250 ms while it is pumped; whoever hears of it from the system says it here, so that nothing leaves there under the
+/// old number. Returns 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_client_path_changed(client: *mut ww_client) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(client, |client| {
+            client.client.path_changed();
+            0
+        })
+    }
+}
+
 /// Ends the session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_close(client: *mut ww_client, code: u16) -> i32 {

@@ -117,6 +117,7 @@ static void play(void) {
   }
   CHECK(ww_client_is_delivered(client, CHAT) == 1 && ww_server_is_delivered(server, session, CHAT) == 1);
 
+  CHECK(ww_client_path_changed(client) == 0 && ww_client_path_changed(NULL) == WW_MISUSE);
   CHECK(ww_server_send(server, session, CHAT, hello, 5) == 0);
   until(server, client, 0, WW_EVENT_READABLE);
   CHECK(ww_client_recv(client, CHAT, buffer, sizeof buffer) == 5);

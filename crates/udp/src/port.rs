@@ -66,6 +66,15 @@ impl<S: Socket> Port<S> {
         self.is_replaceable = true;
     }
 
+    /// Replaces the socket, if it [may be](Self::make_replaceable), by one on another port that can send to `peer`.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no other socket. Nothing has changed then.
+    pub fn renew(&mut self, peer: SocketAddr) -> io::Result<()> {
+        if self.is_replaceable { self.replace(socket_for(peer)?) } else { Ok(()) }
+    }
+
     fn replace(&mut self, socket: UdpSocket) -> io::Result<()> {
         self.flush();
         if let Some(bell) = &self.bell {
@@ -252,6 +261,17 @@ pub fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
         SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
     }
+}
+
+/// The address of this machine from which the system would send to `peer` now. Sends nothing.
+///
+/// # Errors
+///
+/// If there is no way to `peer`.
+pub fn local_ip_for(peer: SocketAddr) -> io::Result<IpAddr> {
+    let socket = socket_for(peer)?;
+    socket.connect(peer)?;
+    Ok(socket.local_addr()?.ip())
 }
 
 /// Opens `count` sockets on one port; if `addr` has no port, the first socket chooses it. Other programs of

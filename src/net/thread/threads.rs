@@ -229,6 +229,14 @@ macro_rules! verbs {
 verbs!(Server, Some(id), id: SessionId);
 verbs!(Client, None);
 
+impl Client {
+    /// Says that the machine has changed networks; see [`Client::path_changed`](crate::Client::path_changed). The client also notices
+    /// by itself.
+    pub fn path_changed(&mut self) {
+        self.handle.run_at(None, net::Client::path_changed);
+    }
+}
+
 impl Server {
     /// A server on `addr`, on a new thread: see [`Server::bind`](crate::Server::bind).
     ///

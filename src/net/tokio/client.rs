@@ -44,7 +44,7 @@ impl Client {
         for addresses in [first, second] {
             let Some(address) = addresses.first() else { continue };
             let attempt = match socket_for(*address) {
-                Ok(socket) => Self::from_socket(socket, &*addresses, config).await,
+                Ok(socket) => Self::over(socket, &addresses, config, true).await,
                 Err(error) => Err(error),
             };
             match attempt {
@@ -67,10 +67,22 @@ impl Client {
         addr: impl ToSocketAddrs,
         config: &ClientConfig,
     ) -> io::Result<Session> {
-        let addresses = resolved(lookup_host(addr).await?);
+        Self::over(socket, &resolved(lookup_host(addr).await?), config, false).await
+    }
+
+    async fn over(
+        socket: UdpSocket,
+        addresses: &[SocketAddr],
+        config: &ClientConfig,
+        is_ours: bool,
+    ) -> io::Result<Session> {
         let clock = clock();
-        let (port, session) = client(clock, socket, &addresses, config)?;
-        let driver = Driver::new(port, Sessions::Client(session), clock, false)?;
+        let (mut port, session) = client(clock, socket, addresses, config)?;
+        if is_ours {
+            port.make_replaceable();
+        }
+        let mut driver = Driver::new(port, Sessions::Client(session), clock, false)?;
+        driver.line.watch();
         let handle = Handle::of(&driver.shared, &mut driver.shared.lock(), None);
         ::tokio::spawn(driver);
         poll_fn(|cx| {

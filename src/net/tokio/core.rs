@@ -190,6 +190,10 @@ impl Machine for Sessions {
         either!(self, end => end.set_unix_time(now, unix));
     }
 
+    fn path_changed(&mut self, now: Time) -> bool {
+        either!(self, end => end.path_changed(now))
+    }
+
     fn poll_timeout(&self) -> Option<Time> {
         either!(self, end => end.poll_timeout())
     }

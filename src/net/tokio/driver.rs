@@ -12,6 +12,7 @@ use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
 use std::net::{self, SocketAddr};
 use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -59,9 +60,10 @@ enum Next {
 impl<C: Core> Driver<C> {
     /// A driver of `core` over a port. Spawn it once there is a handle.
     pub(super) fn new(port: Port<Socket>, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
+        let (local_addr, line) = (port.socket().local_addr()?, Line::new(port));
         Ok(Self {
-            shared: Shared::new(core, clock, port.socket().local_addr()?, is_accepting),
-            line: Line::new(port),
+            shared: Shared::new(core, clock, local_addr, is_accepting),
+            line,
             doorbell: Arc::default(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
@@ -74,6 +76,10 @@ impl<C: Core> Driver<C> {
 
     /// Reads a batch, does what is due, sends a batch.
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Next> {
+        let now = self.shared.clock.now();
+        if self.shared.path_changed.swap(false, Relaxed) || self.line.has_moved(now) {
+            self.line.path_changed(now, &mut self.shared.lock().core);
+        }
         // While the socket is full, the machine's output waits, but not its input.
         let is_full = poll_write(&mut self.line.port, cx)?.is_pending();
         let received = poll_read(&mut self.line.port, cx);

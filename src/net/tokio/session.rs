@@ -17,6 +17,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -255,6 +256,14 @@ impl Session {
     pub fn close_text(&self) -> String {
         let mut state = self.handle.shared.lock();
         state.source(self.handle.id).map_or_else(String::new, |connection| connection.close_text().to_owned())
+    }
+
+    /// Says at a client that the machine has changed networks; see
+    /// [`Client::path_changed`](crate::Client::path_changed). The session also notices by itself, while anything is sent or
+    /// received. At a server it does nothing.
+    pub fn path_changed(&self) {
+        self.handle.shared.path_changed.store(true, Relaxed);
+        self.handle.shared.change(|_| ());
     }
 
     /// The local address.

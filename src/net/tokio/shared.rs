@@ -18,6 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -25,6 +26,8 @@ pub(super) struct Shared<C: Core> {
     state: Mutex<State<C>>,
     pub(super) clock: Clock,
     pub(super) local_addr: SocketAddr,
+    /// A client has heard that it is in another network, and its driver has not.
+    pub(super) path_changed: AtomicBool,
 }
 
 pub(super) struct State<C: Core> {
@@ -78,7 +81,7 @@ impl<C: Core> Shared<C> {
             socket_stats: SocketStats::default(),
             socket_traffic: SocketTraffic::default(),
         };
-        Arc::new(Self { state: Mutex::new(state), clock, local_addr })
+        Arc::new(Self { state: Mutex::new(state), clock, local_addr, path_changed: AtomicBool::new(false) })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State<C>> {

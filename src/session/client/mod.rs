@@ -6,14 +6,13 @@ mod config;
 pub use config::{ClientConfig, ConnectError};
 
 use super::connection::{Connection, Next, Parts, check_text};
-use super::cookie::is_reset;
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered, code};
 use super::seal::Seal;
 use super::shape::{Mismatch, Shape};
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, DenyReason, Msg2, Packet, PacketError};
-use super::{Random, hash_key, random};
+use super::{Random, Suite, hash_key, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::time::Time;
@@ -44,20 +43,10 @@ enum State {
     Idle,
     Connecting(Box<Attempt>),
     /// Up, or closing after that.
-    Connected(Box<Connected>),
+    Connected(Box<Connection>),
     /// Ended before it was up.
     Failed,
 }
-
-struct Connected {
-    connection: Connection,
-    /// The number by which the peer calls us, and we call the peer.
-    client_sid: u32,
-    server_sid: u32,
-    reset_token: [u8; 16],
-}
-
-printed_without_secrets! { Connected { connection, client_sid, server_sid } }
 
 /// The progress of a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -114,8 +103,8 @@ impl Client {
 
     /// Takes the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        if let State::Connected(connected) = &mut self.state {
-            return connected.connection.poll_event();
+        if let State::Connected(connection) = &mut self.state {
+            return connection.poll_event();
         }
         let (reason, undelivered) = (self.closed.take()?, Undelivered::default());
         Some(Event::Closed { reason, undelivered })
@@ -137,7 +126,7 @@ impl Client {
     pub fn close(&mut self, now: Time, code: u16) {
         let now = self.tick(now);
         match &mut self.state {
-            State::Connected(connected) => connected.connection.close(now, code),
+            State::Connected(connection) => connection.close(now, code),
             State::Idle | State::Connecting(_) => self.fail(CloseReason::Local(code)),
             State::Failed => {}
         }
@@ -191,14 +180,14 @@ impl Client {
     /// The session, once it has been up.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection> {
-        let State::Connected(connected) = &self.state else { return None };
-        Some(&connected.connection)
+        let State::Connected(connection) = &self.state else { return None };
+        Some(connection)
     }
 
     /// The same, to send and receive.
     pub fn connection_mut(&mut self) -> Option<&mut Connection> {
-        let State::Connected(connected) = &mut self.state else { return None };
-        Some(&mut connected.connection)
+        let State::Connected(connection) = &mut self.state else { return None };
+        Some(connection)
     }
 
     /// Whether the session is up and accepts data to send.
@@ -220,8 +209,8 @@ impl Client {
             State::Idle => ClientState::Idle,
             State::Connecting(attempt) if attempt.cookie.is_some() => ClientState::Connect,
             State::Connecting(_) => ClientState::Hello,
-            State::Connected(connected) if connected.connection.is_connected() => ClientState::Up,
-            State::Connected(connected) if !connected.connection.is_closed() => ClientState::Closing,
+            State::Connected(connection) if connection.is_connected() => ClientState::Up,
+            State::Connected(connection) if !connection.is_closed() => ClientState::Closing,
             State::Connected(_) | State::Failed => ClientState::Closed,
         }
     }
@@ -238,10 +227,10 @@ impl Client {
             return;
         }
         match &mut self.state {
-            State::Connected(connected)
-                if header.sid == connected.client_sid && from.address == connected.connection.peer_addr() =>
+            State::Connected(connection)
+                if connection.answers_to(header.sid) && from.address == connection.peer_addr() =>
             {
-                connected.connection.handle_data(now, from, header, datagram);
+                connection.handle_data(now, from, header, datagram);
             }
             _ => self.rejected.stranger += 1,
         }
@@ -260,10 +249,8 @@ impl Client {
             }
             (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
-            (State::Connected(connected), Ok(Packet::Reset(reset))) => {
-                let Connected { connection, server_sid, reset_token, .. } = &mut **connected;
-                let is_named = from == connection.peer_addr() && reset.sid == *server_sid;
-                let is_ours = is_named && is_reset(reset_token, &reset.token);
+            (State::Connected(connection), Ok(Packet::Reset(reset))) => {
+                let is_ours = from == connection.peer_addr() && connection.is_reset_by(&reset);
                 if is_ours {
                     connection.end_unless_ending(CloseReason::ServerForgot);
                 }
@@ -291,10 +278,11 @@ impl Client {
             self.fail(CloseReason::Rejected(code));
             return true;
         }
-        let client_sid = attempt.client_sid;
         let parts = Parts {
             seal: Seal::new(now, keys),
             peer_sid: msg2.server_sid,
+            own_sid: attempt.client_sid,
+            reset_token: msg2.reset_token,
             peer: from,
             conv: msg2.server_sid,
             max_datagram: msg2.said.max_datagram,
@@ -306,9 +294,7 @@ impl Client {
         };
         let session = Arc::new(self.config.session.clone());
         let Ok(connection) = Connection::new(now, &session, parts) else { return false };
-        let Msg2 { server_sid, reset_token, .. } = msg2;
-        let connected = Connected { connection, client_sid, server_sid, reset_token };
-        self.state = State::Connected(Box::new(connected));
+        self.state = State::Connected(Box::new(connection));
         true
     }
 
@@ -345,7 +331,7 @@ impl Machine for Client {
                     }
                 }
             }
-            State::Connected(connected) => connected.connection.handle_timeout(now),
+            State::Connected(connection) => connection.handle_timeout(now),
             _ => {}
         }
     }
@@ -354,8 +340,7 @@ impl Machine for Client {
         let now = self.tick(now);
         match &mut self.state {
             State::Connecting(attempt) => attempt.poll(now, &self.config, &mut *self.random.0, out),
-            State::Connected(connected) => {
-                let connection = &mut connected.connection;
+            State::Connected(connection) => {
                 if connection.wants_random() {
                     connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
                 }
@@ -368,10 +353,26 @@ impl Machine for Client {
         }
     }
 
+    /// Says that another network leads to the server from now on. An encrypted session goes on there, the server hears from
+    /// us at once, and what was measured of the path is forgotten. If headers are
+    /// [masked](super::SessionConfig::mask_headers), packets have other numbers then, so that nobody can tell by their
+    /// bytes that both networks carry the same session. Returns whether there is encryption. Before the session is up, this
+    /// does nothing else.
+    ///
+    /// Call it once for each change, before anything leaves by the other network, and send from another port there. A
+    /// client has two spare numbers and gets others 2 s after it has used one; without one, it keeps its number.
+    fn path_changed(&mut self, now: Time) -> bool {
+        let now = self.tick(now);
+        if let Some(connection) = self.connection_mut() {
+            connection.path_changed(now);
+        }
+        self.config.suite != Suite::Checked
+    }
+
     fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
             State::Connecting(attempt) => Some(attempt.check()),
-            State::Connected(connected) => connected.connection.poll_timeout(),
+            State::Connected(connection) => connection.poll_timeout(),
             State::Idle | State::Failed => None,
         }
     }
@@ -384,7 +385,7 @@ impl Machine for Client {
     fn abandon(&mut self, now: Time) {
         let now = self.tick(now);
         match &mut self.state {
-            State::Connected(connected) => connected.connection.abandon(now),
+            State::Connected(connection) => connection.abandon(now),
             State::Idle | State::Connecting(_) => self.fail(CloseReason::Local(0)),
             State::Failed => {}
         }

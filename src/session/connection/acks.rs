@@ -72,6 +72,11 @@ impl Received {
         }
     }
 
+    /// Lets the ACK of a packet ride with what leaves anyway.
+    pub(super) const fn rides(&mut self) {
+        self.repeats = REPEATS;
+    }
+
     /// The ACK of a datagram that leaves now, if there is one.
     pub(super) fn peek(&self, now: Time) -> Option<AckFrame> {
         self.newest(now).filter(|_| self.due != Time::NEVER || self.repeats > 0)

@@ -83,6 +83,11 @@ impl Keepalive {
         }
     }
 
+    /// Lets a ping leave at once.
+    pub(super) const fn ask_now(&mut self) {
+        self.ping_now = true;
+    }
+
     pub(super) const fn on_answer(&mut self) {
         self.pings = 0;
     }
@@ -186,11 +191,17 @@ impl Connection {
         if self.path.response.is_some() {
             return now;
         }
-        let mut due = self.received.due.min(self.answer_due(now)).min(self.redirects.due());
+        let mut due =
+            self.received.due.min(self.answer_due(now)).min(self.redirects.due()).min(self.ids_due());
         if let Some(marks) = &self.marks {
             due = due.min(marks.due);
         }
         due.min(self.tells_due())
+    }
+
+    /// When a packet must leave for numbers of the session.
+    pub(super) fn ids_due(&self) -> Time {
+        self.ids.as_ref().map_or(Time::NEVER, |ids| ids.due())
     }
 
     /// Whether a lane has made a datagram that has not left.

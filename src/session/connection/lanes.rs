@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// wraps. The session authenticates everything, so a conv only tells channels apart.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    conv: u32,
+    pub(super) conv: u32,
     /// Longest datagram. Segments are cut to fit into it.
     max_datagram: u16,
     /// A lane may have frames that have not left.

@@ -71,7 +71,9 @@ impl Connection {
         let data =
             self.lanes.memory() + held(&self.packed, |channels| channels.memory()) + self.parts.memory();
         let rest = self.seal.memory() + self.stats.memory() + self.peer.user.len();
-        let rest = rest + held(&self.scratch, |scratch| scratch.capacity());
+        let rest = rest
+            + self.ids.as_ref().map_or(0, |ids| ids.memory())
+            + held(&self.scratch, |scratch| scratch.capacity());
         data + self.tables() + path + measured + repairs + rest
     }
 

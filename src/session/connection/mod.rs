@@ -2,14 +2,16 @@
 //!
 //! `receive` opens a datagram and passes each frame to its part. `transmit` writes datagrams: it asks each part, the
 //! most urgent first, as often as `max_rate` allows. `clock` has the timers. The parts: `lanes` and `datagrams` hold
-//! data, `acks` acknowledges packets and answers pings, `path` knows the peer's address, `mtu` how long datagrams may
+//! data, `acks` acknowledges packets and answers pings, `path` knows the peer's address, `copies` sends to where it may be as well, `ids` the numbers of the session, `mtu` how long datagrams may
 //! be, `parts` cuts frames that are too long, `life` closes, `redirect` moves the client to another server, `repairs`
 //! rebuilds lost packets. `memory` counts what all of it uses; `loss` and `observe` measure it.
 
 mod acks;
 mod clock;
+mod copies;
 mod datagrams;
 mod ecn;
+mod ids;
 mod lane;
 mod lanes;
 mod large;
@@ -32,6 +34,7 @@ mod transmit;
 #[cfg(test)]
 mod wraps;
 
+pub(in crate::session) use ids::SPARE;
 pub(crate) use life::check_text;
 pub use observe::ConnectionState;
 pub(in crate::session) use transmit::Next;
@@ -49,13 +52,14 @@ use crate::time::Time;
 use clock::Keepalive;
 use datagrams::Datagrams;
 use ecn::Marks;
+use ids::Ids;
 use lanes::Lanes;
 use life::Life;
 use memory::Budget;
 use mtu::PathMtu;
 use observe::{Measured, Observer};
 use parts::FrameParts;
-use path::Path;
+use path::{Path, Route};
 use rate::Turns;
 use redirect::Redirects;
 use std::net::SocketAddr;
@@ -71,6 +75,8 @@ pub struct Connection {
     seal: Seal,
     peer: Peer,
     path: Path,
+    /// Absent at a server that has no others to tell.
+    ids: Option<Box<Ids>>,
     keepalive: Keepalive,
     lanes: Lanes,
     packed: Option<Box<Channels>>,
@@ -103,7 +109,7 @@ pub struct Connection {
 /// The other end.
 #[derive(Debug)]
 struct Peer {
-    /// The peer's number for the session.
+    /// The number of the session in packets to the peer by which the handshake called it.
     sid: u32,
     is_server: bool,
     /// What its application said in the handshake.
@@ -125,8 +131,11 @@ struct Pending {
 #[derive(Debug)]
 pub(in crate::session) struct Parts {
     pub(in crate::session) seal: Seal,
-    /// The peer's number for the session.
+    /// The numbers for the session: in packets to the peer, and from it.
     pub(in crate::session) peer_sid: u32,
+    pub(in crate::session) own_sid: u32,
+    /// The client's: with this, the server may reset the session.
+    pub(in crate::session) reset_token: [u8; 16],
     pub(in crate::session) peer: SocketAddr,
     /// The number that the server gave the session.
     pub(in crate::session) conv: u32,
@@ -149,8 +158,20 @@ impl Connection {
         config: &Arc<SessionConfig>,
         parts: Parts,
     ) -> Result<Self, ConfigError> {
-        let Parts { mut seal, peer_sid, peer, conv, max_datagram, features, moves, is_client, seed, user } =
-            parts;
+        let Parts {
+            mut seal,
+            peer_sid,
+            own_sid,
+            reset_token,
+            peer,
+            conv,
+            max_datagram,
+            features,
+            moves,
+            is_client,
+            seed,
+            user,
+        } = parts;
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
         let mtu =
             PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
@@ -161,6 +182,11 @@ impl Connection {
         if features & FEATURE_MASKS != 0 {
             seal.mask();
         }
+        let ids = if is_client {
+            Some(Ids::of_client(own_sid, peer_sid, reset_token))
+        } else {
+            seal.is_masked().then(|| Ids::of_server(now))
+        };
         seal.rest(); // until there is data: many sessions start, and some never send
         let packed = config.channels(protected);
         Ok(Self {
@@ -168,7 +194,8 @@ impl Connection {
             close_text: Box::default(),
             seal,
             peer: Peer { sid: peer_sid, is_server: is_client, user },
-            path: Path::new(peer, moves, seed),
+            path: Path::new(Route { address: peer, sid: peer_sid }, moves, seed),
+            ids,
             keepalive: Keepalive::new(now, config.keepalive, config.timeout, is_client),
             lanes: Lanes::new(conv, Arc::clone(config), protected)?,
             packed: packed.map(|packed| Channels::new(&packed).map(Box::new)).transpose()?,
@@ -194,12 +221,12 @@ impl Connection {
     /// The address of the peer.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
-        self.path.address
+        self.path.route.address
     }
 
     /// Puts the peer, before anything was sent to it, at another address that is proven. Returns where it was.
     pub(in crate::session) const fn begin_at(&mut self, address: SocketAddr) -> SocketAddr {
-        std::mem::replace(&mut self.path.address, address)
+        std::mem::replace(&mut self.path.route.address, address)
     }
 
     /// Somebody at another proven address asked for this session as well, and may copy its packets.

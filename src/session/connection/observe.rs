@@ -245,7 +245,7 @@ impl Connection {
             }
         };
         [
-            Some(SessionEvent::Moved { peer: self.path.address }),
+            Some(SessionEvent::Moved { peer: self.path.route.address }),
             Some(SessionEvent::Keys { updates: self.seal.updates().0 }),
             Some(SessionEvent::Mtu { mtu: self.mtu.current }),
             (rtt.samples > 0)

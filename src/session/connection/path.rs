@@ -10,13 +10,21 @@ use std::time::Duration;
 /// The peer's address, and another one that its newest packets come from.
 #[derive(Debug)]
 pub(super) struct Path {
-    pub(super) address: SocketAddr,
+    pub(super) route: Route,
     moves: bool,
     /// The answer to the peer's challenge.
     pub(super) response: Option<[u8; 8]>,
     questions: Questions,
     /// Created when a packet first comes from another address.
     pub(super) moving: Option<Box<Moving>>,
+}
+
+/// Where the peer is, or may be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Route {
+    pub(super) address: SocketAddr,
+    /// The number of the session in packets to there.
+    pub(super) sid: u32,
 }
 
 /// Challenges, derived from a key: nobody without it can predict the next one.
@@ -50,8 +58,8 @@ pub(super) struct Moving {
     contested: Time,
     /// When copies are looked at again, and candidates while the address is contested.
     looks_at: Time,
-    /// A copy of a datagram that has left, for the candidate.
-    copy: Option<(SocketAddr, Vec<u8>)>,
+    /// The frames of a packet that has left, for the candidate.
+    copy: Option<(Route, Vec<u8>)>,
     /// Times of the last switches, oldest first.
     switches: [Option<Time>; SWITCHES],
 }
@@ -59,7 +67,7 @@ pub(super) struct Moving {
 /// Where the peer was before it moved.
 #[derive(Debug)]
 struct Previous {
-    address: SocketAddr,
+    route: Route,
     /// Until when no later address takes its place.
     until: Time,
     /// The packet with which the peer began to move. Copies of earlier ones say nothing.
@@ -73,7 +81,7 @@ struct Previous {
 /// Whether the peer is at an address. The challenge is sent nowhere else, so whoever repeats it has received it there.
 #[derive(Debug)]
 struct Question {
-    address: SocketAddr,
+    route: Route,
     challenge: [u8; 8],
     /// When it is asked next.
     ask_at: Time,
@@ -94,6 +102,8 @@ struct Candidate {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Came {
     pub(super) from: SocketAddr,
+    /// The number for packets to there.
+    pub(super) sid: u32,
     pub(super) pn: u64,
     /// None with a higher number came before.
     pub(super) is_newest: bool,
@@ -101,38 +111,42 @@ pub(super) struct Came {
 }
 
 impl Path {
-    pub(super) const fn new(address: SocketAddr, moves: bool, key: [u64; 2]) -> Self {
-        Self { address, moves, response: None, questions: Questions { key, count: 0 }, moving: None }
+    pub(super) const fn new(route: Route, moves: bool, key: [u64; 2]) -> Self {
+        Self { route, moves, response: None, questions: Questions { key, count: 0 }, moving: None }
     }
 
     /// The peer may also be at `other`, where somebody asked for the same session.
     pub(super) fn contest(&mut self, now: Time, other: SocketAddr) {
         if self.moves {
             let moving = self.moving.get_or_insert_default();
-            moving.previous = Some(Previous::new(now, other, 0));
+            moving.previous = Some(Previous::new(now, Route { address: other, ..self.route }, 0));
         }
     }
 
     pub(super) fn may_be(&self, from: SocketAddr) -> bool {
-        self.moves || from == self.address
+        self.moves || from == self.route.address
     }
 
     /// Notes a packet. `rtt` decides how long an address has to answer.
     #[inline]
     pub(super) fn on_packet(&mut self, now: Time, came: &Came, rtt: &Rtt) {
-        if came.from != self.address {
+        if came.from != self.route.address {
             self.on_candidate(now, came, rtt);
-        } else if came.is_newest
-            && let Some(moving) = self.moving.as_mut().filter(|moving| moving.home.is_none())
-        {
-            (moving.candidate, moving.rival) = (None, None); // the peer is still where it was
+        } else if came.is_newest {
+            self.route.sid = came.sid;
+            if let Some(moving) = self.moving.as_mut().filter(|moving| moving.home.is_none()) {
+                (moving.candidate, moving.rival) = (None, None); // the peer is still where it was
+            }
         }
     }
 
     fn on_candidate(&mut self, now: Time, came: &Came, rtt: &Rtt) {
         self.update(now);
         let moving = self.moving.get_or_insert_default();
-        if came.is_newest && moving.previous.as_ref().is_some_and(|previous| previous.is_at(now, came.from)) {
+        if came.is_newest
+            && let Some(previous) = moving.previous.as_mut().filter(|previous| previous.is_at(now, came.from))
+        {
+            previous.route.sid = came.sid;
             return self.ask_previous(now);
         }
         if moving.pays(came) || !came.is_newest || !moving.may_switch(now) {
@@ -140,7 +154,7 @@ impl Path {
         }
         let is_contested = now < moving.contested;
         if moving.candidate.is_none() {
-            let question = self.questions.next(now, came.from, 3 * patience(rtt));
+            let question = self.questions.next(now, came.route(), 3 * patience(rtt));
             (moving.candidate, moving.first) = (Some(Candidate::new(question, came)), came.pn);
         } else if is_contested {
             self.try_rival(now, came, rtt);
@@ -152,18 +166,18 @@ impl Path {
 
     fn try_rival(&mut self, now: Time, came: &Came, rtt: &Rtt) {
         let Self { questions, moving: Some(moving), .. } = self else { return };
-        moving
-            .rival
-            .get_or_insert_with(|| Candidate::new(questions.next(now, came.from, 3 * patience(rtt)), came));
+        moving.rival.get_or_insert_with(|| {
+            Candidate::new(questions.next(now, came.route(), 3 * patience(rtt)), came)
+        });
     }
 
     /// Whether a copy of the packet `pn`, which has come before, matters if it is authentic.
     pub(super) fn heeds_copy(&self, now: Time, from: SocketAddr, pn: u64) -> bool {
-        let Some(moving) = self.moving.as_deref() else { return self.moves && from != self.address };
-        if let Some(previous) = moving.previous.as_ref().filter(|previous| previous.address == from) {
+        let Some(moving) = self.moving.as_deref() else { return self.moves && from != self.route.address };
+        if let Some(previous) = moving.previous.as_ref().filter(|previous| previous.route.address == from) {
             return previous.question.is_none() && pn >= previous.first && previous.looks_at <= now;
         }
-        let of_two = if from == self.address {
+        let of_two = if from == self.route.address {
             moving.candidate.is_some() && moving.home.is_none()
         } else {
             moving.may_switch(now)
@@ -174,12 +188,14 @@ impl Path {
     /// Notes an authentic copy that [matters](Self::heeds_copy): two addresses have sent the same packet.
     pub(super) fn on_copy(&mut self, now: Time, came: &Came, rtt: &Rtt) {
         let moving = self.moving.get_or_insert_default();
-        if let Some(previous) = moving.previous.as_mut().filter(|previous| previous.address == came.from) {
+        if let Some(previous) =
+            moving.previous.as_mut().filter(|previous| previous.route.address == came.from)
+        {
             previous.until = now + CONTESTED; // the peer may still be there
             return self.ask_previous(now);
         }
         moving.looks_at = now + ASK_AGAIN;
-        if came.from == self.address {
+        if came.from == self.route.address {
             return self.ask_home(now);
         }
         if !moving.pays(came) {
@@ -193,8 +209,8 @@ impl Path {
     }
 
     fn ask_home(&mut self, now: Time) {
-        let Self { address, questions, moving: Some(moving), .. } = self else { return };
-        moving.home.get_or_insert_with(|| questions.next(now, *address, PATIENCE_MAX));
+        let Self { route, questions, moving: Some(moving), .. } = self else { return };
+        moving.home.get_or_insert_with(|| questions.next(now, *route, PATIENCE_MAX));
     }
 
     /// The address may be an observer's, or the peer's: nobody takes its place before it was asked.
@@ -209,12 +225,12 @@ impl Path {
         let Self { questions, moving: Some(moving), .. } = self else { return };
         let Some(previous) = &mut moving.previous else { return };
         previous.looks_at = now + ASK_AGAIN;
-        previous.question.get_or_insert_with(|| questions.next(now, previous.address, PATIENCE_MAX));
+        previous.question.get_or_insert_with(|| questions.next(now, previous.route, PATIENCE_MAX));
     }
 
     /// The peer asks whether this end is really at its address.
     pub(super) fn on_challenge(&mut self, from: SocketAddr, challenge: [u8; 8]) {
-        if from == self.address {
+        if from == self.route.address {
             self.response = Some(challenge);
         }
     }
@@ -231,7 +247,7 @@ impl Path {
         let is_back = |previous: &mut Previous| previous.question.as_ref().is_some_and(answers);
         if let Some(previous) = moving.previous.take_if(is_back) {
             moving.stay(now);
-            return Some(std::mem::replace(&mut self.address, previous.address));
+            return Some(std::mem::replace(&mut self.route, previous.route).address);
         }
         for candidate in moving.candidates() {
             candidate.has_answered |= candidate.question.challenge == response;
@@ -249,19 +265,19 @@ impl Path {
             return None;
         }
         // Copies of an observer who was faster before come before the packets themselves.
-        let to = moving.candidates().rfind(|candidate| candidate.has_answered)?.question.address;
+        let to = moving.candidates().rfind(|candidate| candidate.has_answered)?.question.route;
         (moving.candidate, moving.rival, moving.home) = (None, None, None);
         moving.switches.rotate_left(1);
         moving.switches[SWITCHES - 1] = Some(now);
-        moving.previous.take_if(|previous| previous.until <= now || previous.address == to);
+        moving.previous.take_if(|previous| previous.until <= now || previous.route.address == to.address);
         if was_silent.is_none() {
-            moving.previous.get_or_insert(Previous::new(now, self.address, moving.first));
+            moving.previous.get_or_insert(Previous::new(now, self.route, moving.first));
         }
-        Some(std::mem::replace(&mut self.address, to))
+        Some(std::mem::replace(&mut self.route, to).address)
     }
 
     /// The challenge that is due, and where it goes, if `len` bytes may be sent there.
-    pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
+    pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(Route, [u8; 8])> {
         self.update(now);
         let moving = self.moving.as_deref_mut()?;
         let is_due = |question: &&mut Question| question.ask_at <= now && now < question.dies_at;
@@ -273,18 +289,21 @@ impl Path {
         Some(candidate.question.ask(now))
     }
 
-    /// Copies a datagram that has left for the candidate, if it has paid for that and for one more challenge of
-    /// `question` bytes.
+    /// Whether a candidate pays for a copy of `len` bytes, and for one more challenge of `question` bytes.
     #[inline]
-    pub(super) fn copy(&mut self, datagram: &[u8], question: usize) {
+    pub(super) fn can_copy(&self, len: usize, question: usize) -> bool {
+        let candidate = self.moving.as_ref().and_then(|moving| moving.candidate.as_ref());
+        candidate.is_some_and(|it| it.sent.saturating_add(len + question) <= it.received)
+    }
+
+    /// Copies the frames of a packet that leaves for the candidate, which pays for `len` bytes.
+    #[cold]
+    pub(super) fn copy(&mut self, frames: &[u8], len: usize) {
         let Some(Moving { candidate: Some(candidate), copy, .. }) = self.moving.as_deref_mut() else {
             return;
         };
-        let sent = candidate.sent.saturating_add(datagram.len());
-        if sent.saturating_add(question) <= candidate.received {
-            candidate.sent = sent;
-            *copy = Some((candidate.question.address, datagram.into()));
-        }
+        candidate.sent = candidate.sent.saturating_add(len);
+        *copy = Some((candidate.question.route, frames.into()));
     }
 
     pub(super) fn has_copy(&self) -> bool {
@@ -292,7 +311,7 @@ impl Path {
     }
 
     /// That copy, and where it goes.
-    pub(super) fn pop_copy(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+    pub(super) fn pop_copy(&mut self) -> Option<(Route, Vec<u8>)> {
         self.moving.as_mut()?.copy.take()
     }
 
@@ -326,8 +345,16 @@ impl Moving {
 
     /// Whether a packet pays for what is sent to a candidate.
     fn pays(&mut self, came: &Came) -> bool {
-        let candidate = self.candidates().find(|candidate| candidate.question.address == came.from);
-        candidate.map(|candidate| candidate.received = candidate.received.saturating_add(came.len)).is_some()
+        let mut candidates = self.candidates();
+        let Some(candidate) = candidates.find(|candidate| candidate.question.route.address == came.from)
+        else {
+            return false;
+        };
+        candidate.received = candidate.received.saturating_add(came.len);
+        if came.is_newest {
+            candidate.question.route.sid = came.sid;
+        }
+        true
     }
 
     /// The questions for addresses where the peer is or was.
@@ -348,13 +375,19 @@ impl Moving {
     }
 }
 
+impl Came {
+    const fn route(&self) -> Route {
+        Route { address: self.from, sid: self.sid }
+    }
+}
+
 impl Previous {
-    fn new(now: Time, address: SocketAddr, first: u64) -> Self {
-        Self { address, until: now + CONTESTED, first, question: None, looks_at: Time::ZERO }
+    fn new(now: Time, route: Route, first: u64) -> Self {
+        Self { route, until: now + CONTESTED, first, question: None, looks_at: Time::ZERO }
     }
 
     fn is_at(&self, now: Time, address: SocketAddr) -> bool {
-        self.address == address && now < self.until
+        self.route.address == address && now < self.until
     }
 }
 
@@ -376,18 +409,18 @@ impl Candidate {
 }
 
 impl Questions {
-    fn next(&mut self, now: Time, address: SocketAddr, patience: Duration) -> Question {
+    fn next(&mut self, now: Time, route: Route, patience: Duration) -> Question {
         let mut hasher = SipHasher24::new_with_keys(self.key[0], self.key[1]);
         hasher.write_u64(self.count.into());
         self.count = self.count.wrapping_add(1);
-        Question { address, challenge: hasher.finish().to_le_bytes(), ask_at: now, dies_at: now + patience }
+        Question { route, challenge: hasher.finish().to_le_bytes(), ask_at: now, dies_at: now + patience }
     }
 }
 
 impl Question {
-    fn ask(&mut self, now: Time) -> (SocketAddr, [u8; 8]) {
+    fn ask(&mut self, now: Time) -> (Route, [u8; 8]) {
         self.ask_at = now + ASK_AGAIN;
-        (self.address, self.challenge)
+        (self.route, self.challenge)
     }
 }
 
@@ -418,23 +451,27 @@ mod tests {
         SocketAddr::from(([10, 0, 0, 1], port))
     }
 
+    fn path_at(port: u16) -> Path {
+        Path::new(Route { address: address(port), sid: 1 }, true, [1, 2])
+    }
+
     /// Takes a packet. Returns the port of the candidate after it.
     fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Option<u16> {
-        let came = Came { from: address(port), pn: ms, is_newest, len: 34 };
+        let came = Came { from: address(port), sid: 1, pn: ms, is_newest, len: 34 };
         path.on_packet(Time::from_millis(ms), &came, &Rtt::default());
-        path.moving.as_ref()?.candidate.as_ref().map(|candidate| candidate.question.address.port())
+        path.moving.as_ref()?.candidate.as_ref().map(|candidate| candidate.question.route.address.port())
     }
 
     /// The challenge that a candidate gets now.
     fn asked(path: &mut Path, ms: u64, port: u16) -> Option<[u8; 8]> {
         let (to, challenge) = path.poll(Time::from_millis(ms), 34)?;
-        assert_eq!(to, address(port));
+        assert_eq!(to.address, address(port));
         Some(challenge)
     }
 
     #[test]
     fn a_new_address_is_asked_once_for_each_packet_it_paid_and_believed_when_it_answers() {
-        let mut path = Path::new(address(1), true, [1, 2]);
+        let mut path = path_at(1);
         assert_eq!(packet(&mut path, 0, 2, true), Some(2));
         let now = Time::from_millis(0);
         let challenge = asked(&mut path, 0, 2).unwrap();
@@ -443,14 +480,14 @@ mod tests {
         packet(&mut path, 500, 2, true);
         assert_eq!(asked(&mut path, 500, 2), Some(challenge));
         assert_eq!(path.on_response(now, [8; 8]), None);
-        assert_eq!(path.address, address(1));
+        assert_eq!(path.route.address, address(1));
         assert_eq!(path.on_response(now, challenge), Some(address(1)));
-        assert_eq!((path.address, path.check(34)), (address(2), Time::NEVER));
+        assert_eq!((path.route.address, path.check(34)), (address(2), Time::NEVER));
     }
 
     /// Takes a copy of the packet that came at `pn` ms.
     fn duplicate(path: &mut Path, ms: u64, port: u16, pn: u64) -> bool {
-        let came = Came { from: address(port), pn, is_newest: false, len: 34 };
+        let came = Came { from: address(port), sid: 1, pn, is_newest: false, len: 34 };
         let heeds = path.heeds_copy(Time::from_millis(ms), came.from, pn);
         if heeds {
             path.on_copy(Time::from_millis(ms), &came, &Rtt::default());
@@ -461,7 +498,7 @@ mod tests {
     #[test]
     fn while_the_old_address_is_asked_the_peer_stays_and_its_answer_counts_more() {
         for old_answers in [true, false] {
-            let mut path = Path::new(address(1), true, [1, 2]);
+            let mut path = path_at(1);
             assert!(!duplicate(&mut path, 5, 1, 0), "of no candidate's packet");
             packet(&mut path, 10, 2, true);
             let challenge = asked(&mut path, 10, 2).unwrap();
@@ -470,7 +507,7 @@ mod tests {
             let of_home = asked(&mut path, 20, 1).unwrap();
             assert_ne!(challenge, of_home);
             assert_eq!(
-                (path.on_response(Time::from_millis(30), challenge), path.address),
+                (path.on_response(Time::from_millis(30), challenge), path.route.address),
                 (None, address(1))
             );
             if old_answers {
@@ -489,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_peer_is_taken_back_to_where_it_was_if_copies_come_from_there_and_it_answers() {
-        let mut path = Path::new(address(1), true, [1, 2]);
+        let mut path = path_at(1);
         packet(&mut path, 10, 2, true);
         let challenge = asked(&mut path, 10, 2).unwrap();
         assert_eq!(path.on_response(Time::from_millis(20), challenge), Some(address(1)));
@@ -500,21 +537,19 @@ mod tests {
         let challenge = asked(&mut path, 32, 1).unwrap();
         assert_eq!(path.on_response(Time::from_millis(40), home), None);
         assert_eq!(path.on_response(Time::from_millis(40), challenge), Some(address(2)));
-        assert_eq!(path.address, address(1));
+        assert_eq!(path.route.address, address(1));
         assert_eq!(path.on_response(Time::from_millis(50), challenge), None);
     }
 
     #[test]
     fn copies_leave_a_candidate_what_one_more_question_costs() {
-        let mut path = Path::new(address(1), true, [1, 2]);
+        let mut path = path_at(1);
         (0..3).for_each(|_| assert_eq!(packet(&mut path, 0, 2, true), Some(2)));
-        let mut copied = |len| {
-            path.copy(&vec![5; len], 34);
-            path.pop_copy()
-        };
-        assert_eq!(copied(69), None, "102 bytes have come");
-        assert_eq!(copied(68), Some((address(2), vec![5; 68])));
-        assert_eq!(copied(1), None);
+        assert!(!path.can_copy(69, 34), "102 bytes have come");
+        assert!(path.can_copy(68, 34));
+        path.copy(&[5; 40], 68);
+        assert_eq!(path.pop_copy().map(|(to, frames)| (to.address, frames.len())), Some((address(2), 40)));
+        assert!(!path.can_copy(1, 34));
         assert!(asked(&mut path, 0, 2).is_some());
     }
 }

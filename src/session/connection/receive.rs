@@ -4,7 +4,7 @@ use super::acks::{DELAY_UNIT, low};
 use super::life::Life;
 use super::loss::Told;
 use super::path::Came;
-use super::{Connection, Pending};
+use super::{Connection, Peer, Pending};
 use crate::channel::ReadError;
 use crate::machine::Arrival;
 use crate::pace::Rtt;
@@ -90,7 +90,7 @@ impl Connection {
         {
             in_use.held = now;
         }
-        let came = Came { from, pn: opened.pn, is_newest: opened.newest, len };
+        let came = Came { from, sid: self.sid_back(header), pn: opened.pn, is_newest: opened.newest, len };
         self.path.on_packet(now, &came, &self.measured.rtt);
         match Frames::parse(opened.body) {
             Ok(frames) => {
@@ -111,8 +111,19 @@ impl Connection {
     fn on_duplicate(&mut self, now: Time, from: SocketAddr, header: Data, datagram: &mut [u8]) {
         let pn = self.seal.expand(header);
         if self.path.heeds_copy(now, from, pn) && self.seal.is_authentic(now, header, datagram) {
-            let came = Came { from, pn, is_newest: false, len: datagram.len() };
+            let came = Came { from, sid: self.sid_back(header), pn, is_newest: false, len: datagram.len() };
             self.path.on_copy(now, &came, &self.measured.rtt);
+        }
+    }
+
+    /// The number for answers to a packet.
+    #[inline]
+    fn sid_back(&self, Data { sid, .. }: Data) -> u32 {
+        let Peer { is_server, sid: first, .. } = self.peer;
+        match sid {
+            _ if is_server => self.path.route.sid,
+            sid if sid == self.lanes.conv => first,
+            sid => self.seal.sid_for(sid),
         }
     }
 
@@ -143,6 +154,9 @@ impl Connection {
             }
             return;
         }
+        if frames.take_copy() && !self.on_copied(now, &mut handled) {
+            return;
+        }
         if self.repairs.is_some() {
             handled.elicits |= self.on_protected(now, from, handled.pn, frames);
             if !self.is_open() {
@@ -169,7 +183,8 @@ impl Connection {
             self.received.add(now, handled.pn, due);
         }
         if let Some(stamp) = handled.ping {
-            self.on_ping(handled.pn, stamp, has_more_than_signs);
+            // A session that rests has nothing for the answer to ride with.
+            self.on_ping(handled.pn, stamp, has_more_than_signs && !self.seal.is_resting());
         }
     }
 
@@ -249,13 +264,24 @@ impl Connection {
                 self.on_redirect(handled.pn, token)?;
             }
             Frame::Rekey(half) => self.on_half(now, &half),
-            Frame::Pad(_) | Frame::Repair(..) => {}
+            Frame::NewId(id) => {
+                if self.seal.is_resting() {
+                    self.received.rides(); // with the next ping or its answer
+                } else {
+                    handled.elicits = true;
+                }
+                self.on_new_id(handled.pn, id)?;
+            }
+            Frame::Pad(_) | Frame::Repair(..) | Frame::Copy() => {}
         }
         Ok(())
     }
 
     /// Takes a report on sent packets: an ACK, and perhaps the number that have arrived in total.
     fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
+        if self.measured.in_use.is_none() && self.seal.is_resting() {
+            return; // it has sent only signs of life
+        }
         let loss = &mut self.measured.in_use().loss;
         loss.probes_missing(self.mtu.probes_missing());
         loss.on_told(now, told, packets);
@@ -271,25 +297,31 @@ impl Connection {
     /// The peer has moved from this address.
     #[cold]
     pub(super) fn on_moved(&mut self, now: Time, old: SocketAddr) {
-        let from = self.path.address;
+        let from = self.path.route.address;
+        self.on_stale_token(now);
         self.stats.rare_mut().moves += 1;
         let Pending { moved, .. } = &mut self.events;
         let first = moved.as_ref().map_or(old, |moved| moved.0);
         *moved = (first != from).then(|| Box::new((first, from)));
         if old.ip().to_canonical() != from.ip().to_canonical() {
-            self.lanes.blocks().for_each(|(_, kcp)| kcp.path_changed(now));
-            if let Some(sent) = &mut self.sent {
-                sent.path_changed();
-            }
-            self.mtu.path_changed();
-            if let Some(marks) = &mut self.marks {
-                marks.path_changed();
-            }
-            self.set_mtu();
-            self.measured.rtt = Rtt::default();
-            if let Some(in_use) = &mut self.measured.in_use {
-                in_use.loss.path_changed(self.seal.sealed());
-            }
+            self.forget_path(now);
+        }
+    }
+
+    /// Forgets what was measured of the path.
+    pub(super) fn forget_path(&mut self, now: Time) {
+        self.lanes.blocks().for_each(|(_, kcp)| kcp.path_changed(now));
+        if let Some(sent) = &mut self.sent {
+            sent.path_changed();
+        }
+        self.mtu.path_changed();
+        if let Some(marks) = &mut self.marks {
+            marks.path_changed();
+        }
+        self.set_mtu();
+        self.measured.rtt = Rtt::default();
+        if let Some(in_use) = &mut self.measured.in_use {
+            in_use.loss.path_changed(self.seal.sealed());
         }
     }
 
@@ -311,6 +343,9 @@ impl Connection {
     fn on_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
         let AckFrame { ack, bits, .. } = acks;
         let newest = self.number_sent(ack)?;
+        if let Some(ids) = &mut self.ids {
+            ids.on_acked(newest, bits);
+        }
         if let Some(repairs) = &mut self.repairs {
             repairs.acked(newest, bits);
         }

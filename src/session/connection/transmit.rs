@@ -3,6 +3,7 @@
 use super::Connection;
 use super::acks::low;
 use super::life::Life;
+use super::path::Route;
 use super::rate::DATAGRAMS;
 use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
@@ -61,11 +62,18 @@ pub(super) struct Written {
     is_packed: bool,
     is_redirect: bool,
     pub(super) is_half: bool,
+    /// Where it goes, if that is not the peer's address.
+    to: Option<Route>,
 }
 
 impl Written {
     pub(super) fn probe() -> Self {
         Self { is_probe: true, ..Self::default() }
+    }
+
+    /// Leaves for another address. Its loss does not count either.
+    pub(super) fn elsewhere(to: Route) -> Self {
+        Self { is_probe: true, to: Some(to), ..Self::default() }
     }
 }
 
@@ -99,18 +107,13 @@ impl Connection {
     /// Writes a datagram of what is due and returns its address. If there is none, `buf` may have the beginning of
     /// one.
     fn append_due(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let start = buf.len();
-        if let Some((candidate, copy)) = self.path.pop_copy() {
-            buf.extend_from_slice(&copy);
-            self.stats.sent += 1;
-            self.stats.bytes_sent += copy.len() as u64;
-            return Some(candidate);
+        if self.path.has_copy() {
+            return self.seal_copy(now, buf);
         }
         let question = self.seal.overhead() + PATH_FRAME;
         let asked = self.path.poll(now, question);
-        if let Some((candidate, challenge)) = asked.filter(|_| !self.is_closed()) {
-            self.seal_one(now, buf, &Frame::PathChallenge(challenge))?;
-            return Some(candidate);
+        if let Some((to, challenge)) = asked.filter(|_| !self.is_closed()) {
+            return self.seal_question(now, buf, to, challenge);
         }
         match &mut self.life {
             Life::Closed { owes_answer, .. } => {
@@ -125,10 +128,7 @@ impl Connection {
                 self.seal_probe(now, buf).or_else(|| self.seal_data(now, buf))?;
             }
         }
-        // The peer may have moved. A packet counts once, so a copy does no harm.
-        let question = if self.is_closed() { 0 } else { question };
-        self.path.copy(buf.get(start..).unwrap_or_default(), question);
-        Some(self.path.address)
+        Some(self.path.route.address)
     }
 
     /// Writes a datagram of one frame.
@@ -214,6 +214,7 @@ impl Connection {
             if let Some(marks) = &mut self.marks {
                 marks.write(&mut out, false);
             }
+            self.write_ids(&mut out);
         }
         let (written, has_room) = (out.written, out.frames.count() < FRAMES_MAX);
         if written.is_data {
@@ -296,6 +297,7 @@ impl Connection {
             out.push(&Frame::PathResponse(response));
         }
         self.write_answer(out, false);
+        out.written.any |= self.ids_due() <= out.now && self.write_ids(out);
     }
 
     pub(super) fn write_acks(&mut self, out: &mut Out<'_>) -> bool {
@@ -373,7 +375,11 @@ impl Connection {
         start: usize,
         written: Written,
     ) -> Option<()> {
-        let Ok(pn) = self.seal.seal(now, self.peer.sid, buf, start) else {
+        if written.to.is_none() {
+            self.copy(buf.get(start + DATA_HEADER_LEN..).unwrap_or_default());
+        }
+        let sid = written.to.unwrap_or(self.path.route).sid;
+        let Ok(pn) = self.seal.seal(now, sid, buf, start) else {
             self.end(CloseReason::Exhausted, self.undelivered());
             return None;
         };

@@ -71,6 +71,8 @@ impl World {
             let parts = Parts {
                 seal,
                 peer_sid: 1,
+                own_sid: 1,
+                reset_token: [0; 16],
                 peer: address(),
                 conv: 7,
                 max_datagram: 1200,

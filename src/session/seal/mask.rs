@@ -9,6 +9,12 @@ use zeroize::Zeroizing;
 /// The key of the masks of a session, in both directions. It stays the same when the keys of packets are updated.
 pub(in crate::session) type MaskKey = Zeroizing<[u8; 16]>;
 
+/// The number of a session in packets to the client, which goes with the number `sid` in packets to the server.
+pub(super) fn sid_for(key: &MaskKey, sid: u32) -> u32 {
+    let [a, b, c, d, ..] = SipHasher24::new_with_key(key).hash(&sid.to_le_bytes()).as_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
 /// Masks a packet that was sealed, or takes the mask from one. Returns its header then; `None`: it is too short.
 pub(super) fn mask(key: &MaskKey, packet: &mut [u8]) -> Option<Data> {
     let (head, sealed) = packet.split_first_chunk_mut::<DATA_HEADER_LEN>()?;

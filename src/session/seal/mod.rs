@@ -111,6 +111,18 @@ impl Seal {
         self.mask_key = self.protection.mask_key();
     }
 
+    /// Whether headers are masked.
+    pub(in crate::session) const fn is_masked(&self) -> bool {
+        self.mask_key.is_some()
+    }
+
+    /// The number of the session in packets to the client while those to the server have the number `sid`, which was
+    /// told inside of it.
+    #[must_use]
+    pub fn sid_for(&self, sid: u32) -> u32 {
+        self.mask_key.as_ref().map_or(sid, |key| mask::sid_for(key, sid))
+    }
+
     /// Appends room for the header of a packet to the buffer; append the frames next. Returns where the
     /// packet begins, to pass to [`seal`](Self::seal).
     pub fn begin(buffer: &mut Vec<u8>) -> usize {
@@ -273,6 +285,10 @@ impl Seal {
         self.is_resting = true;
         self.window.rest();
         self.protection.rest();
+    }
+
+    pub(in crate::session) const fn is_resting(&self) -> bool {
+        self.is_resting
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use crate::machine::{Arrival, Transmit};
 use crate::session::connection::Next;
 use crate::session::event::{CloseReason, Event};
 use crate::session::random;
-use crate::session::wire::Data;
+use crate::session::wire::{Data, NewId};
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -20,10 +20,11 @@ impl Server {
             return self.count(now, from.address, Refusal::Malformed);
         }
         self.seats.end_loan();
-        let (id, Seats { table, memory, agenda, eventful, .. }) = (header.sid, &mut self.seats);
+        let (sid, Seats { table, memory, agenda, eventful, .. }) = (header.sid, &mut self.seats);
+        let id = table.id_of(sid).unwrap_or_default();
         let Some(Seat::Session(peer)) = table.get_mut(id) else {
             self.count(now, from.address, Refusal::Unknown);
-            return self.reset(now, from.address, id, datagram.len());
+            return self.reset(now, from.address, sid, datagram.len());
         };
         let granted = memory.grant(peer);
         // The first authentic packet says which of the addresses that asked is the client's.
@@ -39,11 +40,15 @@ impl Server {
             return;
         }
         agenda.list(id, &mut peer.place.entry);
+        let heeds_ids = sid != id || peer.connection.wants_ids(now);
         if let Some(answer) = peer.half_open.take() {
             let is_other = |address: &SocketAddr| *address != peer.connection.peer_addr();
             // Copies that are faster than what they copy also ask first, so the last who asked is most likely the client.
             if let Some(other) = answer.claims.addresses().filter(is_other).last() {
                 peer.connection.contest(now, other);
+            }
+            if peer.place.address != peer.connection.peer_addr() {
+                peer.connection.on_stale_token(now);
             }
             let (address, most) = (peer.connection.peer_addr(), self.config.sessions_per_address.into());
             self.seats.confirm(id, address, most);
@@ -55,6 +60,32 @@ impl Server {
             }
         } else {
             note_events(eventful, id, peer);
+        }
+        if heeds_ids {
+            self.heed_ids(now, id, sid);
+        }
+    }
+
+    /// A client has used this number: supplies others, and tells it what is out of date.
+    #[cold]
+    fn heed_ids(&mut self, now: Time, id: u32, sid: u32) {
+        let Self { seats: Seats { table, .. }, random: rng, .. } = self;
+        let is_next = table.use_name(id, sid);
+        let Some(Seat::Session(peer)) = table.get_mut(id) else { return };
+        if is_next {
+            peer.connection.on_id_used(now);
+        }
+        if !peer.connection.wants_ids(now) {
+            return;
+        }
+        let (is_stale, address) = (peer.connection.take_ids_wanted(), peer.connection.peer_addr());
+        let mut tells = table.add_names(id, || u32::from_le_bytes(random(&mut *rng.0)));
+        tells.extend(table.name_in_use(id).filter(|_| is_stale));
+        let key = self.reset_key();
+        let Some(peer) = self.seats.peer_mut(id) else { return };
+        for sid in tells {
+            let reset_token = key.token(sid, address);
+            peer.connection.tell_id(now, NewId { sid, reset_token });
         }
     }
 

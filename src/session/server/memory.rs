@@ -2,6 +2,7 @@
 //! up.
 
 use super::ServerConfig;
+use super::names::NAMES_MEMORY;
 use super::seat::Peer;
 use crate::time::Time;
 use std::collections::BTreeSet;
@@ -196,7 +197,7 @@ impl Memory {
     }
 
     fn count(&mut self, peer: &mut Peer) {
-        let held = (size_of::<Peer>() + peer.connection.memory()) as u64;
+        let held = (size_of::<Peer>() + peer.connection.memory()) as u64 + NAMES_MEMORY;
         peer.taken = 0;
         let before = std::mem::replace(&mut peer.counted, held);
         self.replace(before, held);

@@ -4,7 +4,7 @@
 //! addresses that it came from, and `half_open` says who goes when many who were never heard from fill the room. `opening` asks
 //! the application, and makes the session or rejects the client. `replies` answers strangers, and limits how often.
 //! `seat` holds a client from its request to the end of its session: `table` finds seats by id, which `shuffle` takes
-//! the order from, `memory` counts what they hold. `deliver` handles sessions that are up, and decides which datagram is sent next.
+//! the order from and `names` knows the other numbers of, `memory` counts what they hold. `deliver` handles sessions that are up, and decides which datagram is sent next.
 
 mod admission;
 mod claims;
@@ -13,6 +13,7 @@ mod config;
 mod deliver;
 mod half_open;
 mod memory;
+mod names;
 mod opening;
 mod replies;
 mod seat;

@@ -142,6 +142,8 @@ impl Server {
             let parts = Parts {
                 seal: Seal::new(now, keys),
                 peer_sid: guest.client_sid,
+                own_sid: id,
+                reset_token: [0; 16],
                 peer: guest.place.address,
                 conv: id,
                 max_datagram: guest.max_datagram,

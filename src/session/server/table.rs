@@ -1,5 +1,6 @@
 //! Sessions by id: an index and no search. An outdated id finds nothing.
 
+use super::names::{ByName, Names};
 use super::shuffle::Shuffle;
 use crate::session::wire::{Data, is_reserved_conv};
 use std::collections::VecDeque;
@@ -66,6 +67,7 @@ pub(super) struct Table<T> {
     free: VecDeque<u32>,
     shard: u32,
     shuffle: Shuffle,
+    by_name: ByName,
     limit: usize,
 }
 
@@ -74,13 +76,16 @@ struct Slot<T> {
     /// The last id that used it, and its generation. Before the first, 0, which is no id.
     id: u32,
     generation: u16,
+    /// `None`: only its id.
+    names: Option<Box<Names>>,
     value: Option<T>,
 }
 
 impl<T> Table<T> {
     pub(super) fn new(limit: usize, shard: u8, key: [u64; 2]) -> Self {
         let (slots, free, shuffle) = (Vec::new(), VecDeque::new(), Shuffle::new(key));
-        Self { slots, free, shard: u32::from(shard) << SHARD_SHIFT, shuffle, limit }
+        let (shard, by_name) = (u32::from(shard) << SHARD_SHIFT, ByName::new(key));
+        Self { slots, free, shard, shuffle, by_name, limit }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -98,7 +103,7 @@ impl<T> Table<T> {
         }
         if self.free.is_empty() {
             self.free.push_back(u32::try_from(self.slots.len()).ok()?);
-            self.slots.push(Slot { id: 0, generation: 0, value: None });
+            self.slots.push(Slot { id: 0, generation: 0, names: None, value: None });
         }
         let index = self.free.pop_front()?;
         let slot = self.slots.get_mut(usize::try_from(index).ok()?)?;
@@ -106,7 +111,7 @@ impl<T> Table<T> {
             slot.generation = slot.generation.wrapping_add(1);
             slot.id = self.shard | self.shuffle.mix(index, slot.generation);
             // An id is also the conv of KCP segments.
-            if slot.id != 0 && !is_reserved_conv(slot.id) {
+            if slot.id != 0 && !is_reserved_conv(slot.id) && self.by_name.get(slot.id).is_none() {
                 return Some(slot.id);
             }
         }
@@ -137,11 +142,60 @@ impl<T> Table<T> {
 
     pub(super) fn give_back(&mut self, id: u32) {
         let index = self.shuffle.slot(id);
+        if let Some(slot) = self.slots.get_mut(index).filter(|slot| slot.id == id) {
+            slot.names.take().iter().flat_map(|names| names.all()).for_each(|sid| self.by_name.remove(sid));
+        }
         debug_assert!(!self.free.iter().any(|free| *free as usize == index), "given back twice");
         if let (Some(slot), Ok(index)) = (self.slot(id), u32::try_from(index)) {
             *slot = None;
             self.free.push_back(index);
         }
+    }
+
+    /// The id of the session that packets with this number are for.
+    #[inline]
+    pub(super) fn id_of(&self, sid: u32) -> Option<u32> {
+        match self.slots.get(self.shuffle.slot(sid)) {
+            Some(slot) if slot.id == sid => {
+                slot.names.as_ref().is_none_or(|names| names.has_used(sid)).then_some(sid)
+            }
+            _ => self.by_name.get(sid),
+        }
+    }
+
+    /// Gives the session `id` spare numbers made of random ones. Returns them.
+    pub(super) fn add_names(&mut self, id: u32, mut random: impl FnMut() -> u32) -> Vec<u32> {
+        let mut added = Vec::new();
+        for _ in 0..TRIES {
+            let sid = self.shard | random() & (u32::MAX >> (u32::BITS - SHARD_SHIFT));
+            let is_taken = self.slots.get(self.shuffle.slot(sid)).is_some_and(|slot| slot.id == sid);
+            if sid == 0 || is_taken || self.by_name.get(sid).is_some() {
+                continue;
+            }
+            let slot = self.slots.get_mut(self.shuffle.slot(id)).filter(|slot| slot.id == id);
+            let names = slot.map(|slot| slot.names.get_or_insert_with(|| Box::new(Names::of(id))));
+            if !names.is_some_and(|names| names.add(sid)) {
+                break;
+            }
+            self.by_name.insert(sid, id);
+            added.push(sid);
+        }
+        added
+    }
+
+    /// The client of the session `id` uses this number. Returns whether it was a spare one; the one before the last is
+    /// unknown then.
+    pub(super) fn use_name(&mut self, id: u32, sid: u32) -> bool {
+        let slot = self.slots.get_mut(self.shuffle.slot(id)).filter(|slot| slot.id == id);
+        let Some(retired) = slot.and_then(|slot| slot.names.as_mut()?.take(sid)) else { return false };
+        self.by_name.remove(retired);
+        true
+    }
+
+    /// The number that the client of a session uses.
+    pub(super) fn name_in_use(&self, id: u32) -> Option<u32> {
+        let slot = self.slots.get(self.shuffle.slot(id)).filter(|slot| slot.id == id)?;
+        Some(slot.names.as_ref().map_or(id, |names| names.in_use))
     }
 
     fn slot(&mut self, id: u32) -> Option<&mut Option<T>> {
@@ -150,6 +204,8 @@ impl<T> Table<T> {
     }
 }
 
+/// Random numbers that are tried for spare ones.
+const TRIES: usize = 8;
 const SHARD_SHIFT: u32 = Shuffle::BITS;
 /// Most shards on one port: as many as 6 bits of a session's id can distinguish.
 pub const SHARDS_MAX: usize = 1 << (u32::BITS - SHARD_SHIFT);

@@ -48,6 +48,7 @@ macro_rules! frames {
             pub(super) fn write(&self, to: &mut Vec<u8>) {
                 match self {
                     Self::Pad(len) => to.resize(to.len() + len, PAD),
+                    Self::Copy() => to.push(COPY),
                     Self::Close(reason, text) => {
                         to.push(CLOSE);
                         reason.write(to);
@@ -70,6 +71,7 @@ macro_rules! frames {
             pub(super) const fn len(&self) -> usize {
                 match self {
                     Self::Pad(len) => *len,
+                    Self::Copy() => 1,
                     Self::Close(_, text) => 4 + text.len(),
                     $(Self::$value(_) => 1 + <$type as Value<'_>>::LEN,)*
                     $(Self::$any($($head,)? content) => {
@@ -88,6 +90,9 @@ frames! {
         Pad(usize) = PAD 0,
         /// The session is over. The code is for programs, the text for people; see [`is_close_text`].
         Close(u16, &'a str) = CLOSE 8,
+        /// The frames that follow are those of the packet whose number is one less, for another address where the peer
+        /// may be. Always the first frame of its body.
+        Copy() = COPY 17,
     }
     values {
         /// Which packets have arrived.
@@ -106,6 +111,8 @@ frames! {
         Loss(LossFrame) = LOSS 14,
         /// Half of an exchange of new keys.
         Rekey(RekeyFrame) = REKEY 15,
+        /// Another number for the session, or the same with another reset token.
+        NewId(NewId) = NEW_ID 16,
     }
     of_any_length {
         /// Segments of KCP.
@@ -145,6 +152,16 @@ values! {
         share: u8,
     }
 
+    /// A number by which the server knows the session.
+    #[derive(Clone, Copy, Eq, PartialEq)]
+    NewId {
+        /// The client may write it into its packets from now on.
+        sid: u32,
+        /// With this in a [`Reset`](super::Reset) of the same number, the server may end the session, while the client
+        /// is where it was told. Zeros: it never will.
+        reset_token: [u8; 16],
+    }
+
     /// Number of packets that have arrived, by the mark in their IP headers. Each count is modulo 2^32.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     EcnFrame {
@@ -180,6 +197,8 @@ values! {
     }
 }
 
+printed_without_secrets! { NewId { sid } }
+
 impl EcnFrame {
     /// The number of packets that have arrived, modulo 2^32.
     #[must_use]
@@ -201,6 +220,7 @@ errors! {
         /// An invalid KCP_PART: it is empty, lies after the last part, or is a whole frame.
         "a part of a frame is invalid" Part,
         "a repair after another frame" Repair,
+        "a copy within a packet" Copy,
         "too many frames in a body" TooMany,
     }
 }
@@ -234,6 +254,7 @@ impl<'a> Frames<'a> {
             match (&frame, index) {
                 (_, 0) => frames.first = Some((frame, rest)),
                 (Frame::Repair(..), _) => return Err(FrameError::Repair),
+                (Frame::Copy(), _) => return Err(FrameError::Copy),
                 _ => {}
             }
         }
@@ -249,6 +270,15 @@ impl<'a> Frames<'a> {
     /// Whether the body contains more than signs of life, questions for one, and what accompanies them.
     pub(in crate::session) const fn has_more_than_signs(&self) -> bool {
         self.types & !SIGNS != 0
+    }
+
+    /// Takes a [`Frame::Copy`]. Returns whether there was one.
+    pub(in crate::session) fn take_copy(&mut self) -> bool {
+        let is_copy = matches!(self.first, Some((Frame::Copy(), _)));
+        if is_copy {
+            self.next();
+        }
+        is_copy
     }
 
     /// The bytes of the frames that have not been returned yet.
@@ -283,6 +313,7 @@ impl<'a> Frame<'a> {
                 }
                 Self::Pad(padded)
             }
+            COPY => Self::Copy(),
             CLOSE => {
                 let (reason, len) = (from.u16()?, from.u8()?);
                 Self::Close(reason, str::from_utf8(from.bytes(len)?).map_err(|_| FrameError::Text)?)
@@ -329,7 +360,11 @@ pub const CLOSE_TEXT_MAX: usize = 128;
 /// This bit marks a frame of any length as the last one. It then has no length field.
 pub(super) const TO_END: u8 = 0x80;
 /// The types with news about received packets.
-const TELLS: u32 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
+const TELLS: u32 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD | 1 << COPY;
 /// The types of signs of life, questions for one, and what accompanies them.
-const SIGNS: u32 =
-    1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE | 1 << REKEY;
+const SIGNS: u32 = TELLS & !(1 << ACK | 1 << LOSS)
+    | 1 << PING
+    | 1 << PATH_CHALLENGE
+    | 1 << PATH_RESPONSE
+    | 1 << NEW_ID
+    | 1 << REKEY;

@@ -59,10 +59,10 @@ impl<'a> FrameWriter<'a> {
     }
 
     /// Appends a frame. Fails if there is no room for it, padding was written, there are [`FRAMES_MAX`] already, its
-    /// contents are invalid, or it is a REPAIR and not the first frame.
+    /// contents are invalid, or it is a REPAIR or COPY and not the first frame.
     pub fn push(&mut self, frame: &Frame<'_>) -> Result<(), NoRoom> {
         let left = self.left().ok_or(NoRoom)?;
-        let is_late = matches!(frame, Frame::Repair(..)) && self.count > 0;
+        let is_late = matches!(frame, Frame::Repair(..) | Frame::Copy()) && self.count > 0;
         if is_late || frame.fault().is_some() || frame.len() > left.min(1 + usize::from(u16::MAX)) {
             return Err(NoRoom);
         }

@@ -20,7 +20,7 @@ mod packet;
 pub use super::shape::SHAPE_MAX;
 pub use deny::DenyReason;
 pub use frame::{
-    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameError, Frames, KcpPart, LossFrame,
+    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameError, Frames, KcpPart, LossFrame, NewId,
     RekeyFrame, is_close_text,
 };
 pub use frame_writer::{FrameWriter, NoRoom};

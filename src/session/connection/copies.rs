@@ -1,0 +1,71 @@
+//! Copies of packets for an address where the peer may be now. Each is a packet of its own, so that nobody can tell by
+//! its bytes that both carry the same session. What both have counts once.
+
+use super::Connection;
+use super::path::Route;
+use super::receive::Handled;
+use super::transmit::{PATH_FRAME, Written};
+use crate::session::seal::Seal;
+use crate::session::wire::{Frame, FrameWriter, Frames};
+use crate::time::Time;
+use std::net::SocketAddr;
+
+impl Connection {
+    /// Copies the frames of a packet that leaves, if the address pays for them.
+    #[inline]
+    pub(super) fn copy(&mut self, frames: &[u8]) {
+        let overhead = self.seal.overhead();
+        let question = if self.is_closed() { 0 } else { overhead + PATH_FRAME };
+        if self.path.can_copy(1 + frames.len() + overhead, question) {
+            self.copy_for_candidate(frames);
+        }
+    }
+
+    #[cold]
+    fn copy_for_candidate(&mut self, frames: &[u8]) {
+        let Ok(frames) = Frames::parse(frames).map(Frames::split_repair) else { return };
+        let (mut copy, frames) = (Vec::new(), frames.1.rest()); // what repairs cover is on its way to the same address
+        let (len, most) = (1 + frames.len(), usize::from(self.mtu.current) - self.seal.overhead());
+        if frames.is_empty() || len > most || FrameWriter::new(&mut copy, most).push(&Frame::Copy()).is_err()
+        {
+            return;
+        }
+        copy.extend_from_slice(frames);
+        if Frames::parse(&copy).is_ok() {
+            self.path.copy(&copy, len + self.seal.overhead());
+        }
+    }
+
+    /// Writes the packet after the one that was copied.
+    #[cold]
+    pub(super) fn seal_copy(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let (to, frames) = self.path.pop_copy()?;
+        let start = Seal::begin(buf);
+        buf.extend_from_slice(&frames);
+        self.finish(now, buf, start, Written::elsewhere(to))?;
+        Some(to.address)
+    }
+
+    /// Writes a challenge for an address where the peer may be.
+    pub(super) fn seal_question(
+        &mut self,
+        now: Time,
+        buf: &mut Vec<u8>,
+        to: Route,
+        challenge: [u8; 8],
+    ) -> Option<SocketAddr> {
+        let start = Seal::begin(buf);
+        let end = start + self.body_end();
+        FrameWriter::new(buf, end).push(&Frame::PathChallenge(challenge)).ok()?;
+        self.finish(now, buf, start, Written::elsewhere(to))?;
+        Some(to.address)
+    }
+
+    /// A packet has the frames of the one before. Returns whether that has not arrived, as it has now.
+    pub(super) fn on_copied(&mut self, now: Time, handled: &mut Handled) -> bool {
+        self.received.add(now, handled.pn, None);
+        let Some(copied) = handled.pn.checked_sub(1) else { return false };
+        handled.pn = copied;
+        self.seal.mark_rebuilt(copied).is_ok()
+    }
+}

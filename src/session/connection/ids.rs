@@ -1,0 +1,239 @@
+//! Other numbers for a session. The server tells them inside of it, and the client writes another one into its packets
+//! when it is in another network. So nobody outside can tell by the number that both networks carry the same session.
+
+use super::Connection;
+use super::path::Route;
+use super::transmit::Out;
+use crate::session::cookie::is_reset;
+use crate::session::event::CloseReason;
+use crate::session::wire::{Frame, NewId, Reset};
+use crate::time::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What one end knows about the numbers of the session. A server's needs none without masks.
+#[derive(Debug)]
+pub(super) enum Ids {
+    Server(Supply),
+    Client(Box<Known>),
+}
+
+/// What a server tells.
+#[derive(Debug)]
+pub(super) struct Supply {
+    /// Numbers that are not known to have arrived.
+    telling: Option<Box<Telling>>,
+    /// When the owner has to supply numbers; never: there are enough.
+    wants_at: Time,
+    /// The reset token of the number in use is for another address.
+    is_stale: bool,
+}
+
+#[derive(Debug, Default)]
+struct Telling {
+    ids: Vec<Told>,
+    /// When they may ride with a packet that leaves anyway.
+    rides_at: Time,
+}
+
+#[derive(Debug)]
+struct Told {
+    id: NewId,
+    /// The newest packets that carried it.
+    carriers: [Option<u64>; CARRIERS],
+}
+
+/// What a client knows.
+pub(super) struct Known {
+    /// Of the number in use, with the packet that it came in.
+    reset_token: [u8; 16],
+    token_pn: u64,
+    /// The next ones.
+    spare: VecDeque<NewId>,
+    /// Those that are or were in use, the newest last.
+    used: VecDeque<u32>,
+    /// The numbers that packets of the server may have, the newest last.
+    answers: VecDeque<u32>,
+}
+
+printed_without_secrets! { Known { used } }
+
+impl Ids {
+    pub(super) fn of_server(now: Time) -> Box<Self> {
+        Box::new(Self::Server(Supply { telling: None, wants_at: now, is_stale: false }))
+    }
+
+    /// `own`: the number that packets of the server have; `sid`: that of packets to it.
+    pub(super) fn of_client(own: u32, sid: u32, reset_token: [u8; 16]) -> Box<Self> {
+        let (used, answers) = ([sid].into(), [own].into());
+        let known = Known { reset_token, token_pn: 0, spare: VecDeque::new(), used, answers };
+        Box::new(Self::Client(Box::new(known)))
+    }
+
+    /// When a packet must leave for them.
+    pub(super) fn due(&self) -> Time {
+        let Self::Server(Supply { telling: Some(telling), .. }) = self else { return Time::NEVER };
+        telling.rides_at + ALONE_AFTER
+    }
+
+    pub(super) fn on_acked(&mut self, newest: u64, bits: u32) {
+        let Self::Server(Supply { telling, .. }) = self else { return };
+        let Some(Telling { ids, .. }) = telling.as_deref_mut() else { return };
+        let is_acked = |pn: u64| match newest.checked_sub(pn) {
+            Some(0) => true,
+            Some(age) => {
+                u32::try_from(age - 1).is_ok_and(|bit| bits.checked_shr(bit).is_some_and(|it| it & 1 == 1))
+            }
+            None => false,
+        };
+        ids.retain(|told| !told.carriers.iter().flatten().any(|pn| is_acked(*pn)));
+        if ids.is_empty() {
+            *telling = None;
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(self)
+            + match self {
+                Self::Server(Supply { telling, .. }) => telling.as_ref().map_or(0, |telling| {
+                    size_of_val(&**telling) + telling.ids.capacity() * size_of::<Told>()
+                }),
+                Self::Client(known) => {
+                    let Known { spare, used, answers, .. } = &**known;
+                    size_of_val(&**known)
+                        + spare.capacity() * size_of::<NewId>()
+                        + 4 * (used.capacity() + answers.capacity())
+                }
+            }
+    }
+}
+
+/// At the server.
+impl Connection {
+    fn supply(&mut self) -> Option<&mut Supply> {
+        let Some(Ids::Server(supply)) = self.ids.as_deref_mut() else { return None };
+        Some(supply)
+    }
+
+    /// Whether the owner has to supply numbers.
+    #[inline]
+    pub(in crate::session) fn wants_ids(&self, now: Time) -> bool {
+        matches!(self.ids.as_deref(), Some(Ids::Server(Supply { wants_at, .. })) if *wants_at <= now)
+    }
+
+    /// The owner supplies numbers. Returns whether it should also tell the reset token of the one in use.
+    pub(in crate::session) fn take_ids_wanted(&mut self) -> bool {
+        let Some(supply) = self.supply() else { return false };
+        supply.wants_at = Time::NEVER;
+        std::mem::take(&mut supply.is_stale)
+    }
+
+    /// The client uses a spare number, so another one is wanted, some time later: whoever uses them all the time gets
+    /// few.
+    pub(in crate::session) fn on_id_used(&mut self, now: Time) {
+        if let Some(supply) = self.supply() {
+            supply.wants_at = supply.wants_at.min(now + SUPPLY_AFTER);
+        }
+    }
+
+    /// The reset token that the client was told is not for the address where it is.
+    pub(in crate::session) fn on_stale_token(&mut self, now: Time) {
+        if let Some(supply) = self.supply() {
+            (supply.is_stale, supply.wants_at) = (true, now);
+        }
+    }
+
+    /// Tells the client a number, until that is known to have arrived.
+    pub(in crate::session) fn tell_id(&mut self, now: Time, id: NewId) {
+        let Some(supply) = self.supply() else { return };
+        let telling = supply.telling.get_or_insert_default();
+        telling.ids.retain(|told| told.id.sid != id.sid);
+        telling.ids.push(Told { id, carriers: [None; CARRIERS] });
+        telling.rides_at = now;
+    }
+
+    /// Writes numbers that the client may not know, if it is time. Returns whether it has.
+    pub(super) fn write_ids(&mut self, out: &mut Out<'_>) -> bool {
+        let (pn, rtt) = (self.seal.sealed(), self.measured.rtt.smoothed());
+        let telling = self.supply().and_then(|supply| supply.telling.as_deref_mut());
+        let Some(telling) = telling.filter(|telling| telling.rides_at <= out.now) else { return false };
+        let mut is_any = false;
+        for told in &mut telling.ids {
+            if out.frames.push(&Frame::NewId(told.id)).is_ok() {
+                told.carriers.rotate_right(1);
+                told.carriers[0] = Some(pn);
+                is_any = true;
+            }
+        }
+        if is_any {
+            telling.rides_at = out.now + (2 * rtt).clamp(PAUSE_MIN, PAUSE_MAX);
+        }
+        is_any
+    }
+}
+
+/// At the client.
+impl Connection {
+    /// The network has changed. From now on, packets have another number if there is one, what was measured of the path
+    /// is forgotten, and the server hears where this end is.
+    pub(in crate::session) fn path_changed(&mut self, now: Time) {
+        if let Some(Ids::Client(known)) = self.ids.as_deref_mut()
+            && let Some(NewId { sid, reset_token }) = known.spare.pop_front()
+        {
+            (known.reset_token, known.token_pn) = (reset_token, 0);
+            remember(&mut known.used, sid);
+            remember(&mut known.answers, self.seal.sid_for(sid));
+            self.path.route = Route { sid, ..self.path.route };
+        }
+        self.forget_path(now);
+        self.keepalive.ask_now();
+    }
+
+    /// Whether packets of the server may have this number.
+    pub(in crate::session) fn answers_to(&self, sid: u32) -> bool {
+        matches!(self.ids.as_deref(), Some(Ids::Client(known)) if known.answers.contains(&sid))
+    }
+
+    /// Whether the server says that it does not know the session.
+    pub(in crate::session) fn is_reset_by(&self, reset: &Reset) -> bool {
+        let Some(Ids::Client(known)) = self.ids.as_deref() else { return false };
+        reset.sid == self.path.route.sid && is_reset(&known.reset_token, &reset.token)
+    }
+
+    /// Takes a NEW_ID, from the packet `pn`: only a client gets any. More than it keeps, and late ones, are ignored.
+    pub(super) fn on_new_id(&mut self, pn: u64, id: NewId) -> Result<(), CloseReason> {
+        let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return Err(CloseReason::Protocol) };
+        if id.sid == self.path.route.sid {
+            if pn >= known.token_pn {
+                (known.reset_token, known.token_pn) = (id.reset_token, pn);
+            }
+        } else if let Some(spare) = known.spare.iter_mut().find(|spare| spare.sid == id.sid) {
+            *spare = id;
+        } else if known.spare.len() < SPARE && !known.used.contains(&id.sid) {
+            known.spare.push_back(id);
+        }
+        Ok(())
+    }
+}
+
+/// Appends a number. The oldest is forgotten.
+fn remember(sids: &mut VecDeque<u32>, sid: u32) {
+    if sids.len() == USED {
+        sids.pop_front();
+    }
+    sids.push_back(sid);
+}
+
+/// Spare numbers of a session.
+pub(in crate::session) const SPARE: usize = 2;
+/// Numbers that a client remembers, longer than packets are late.
+const USED: usize = 8;
+/// Packets that are remembered: more than leave with a number in a round trip.
+const CARRIERS: usize = 4;
+/// Least and most time between two of them.
+const PAUSE_MIN: Duration = Duration::from_millis(500);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// If no packet had room for so long, one leaves for them.
+const ALONE_AFTER: Duration = Duration::from_secs(1);
+/// When a number that is used is replaced.
+const SUPPLY_AFTER: Duration = Duration::from_secs(2);
