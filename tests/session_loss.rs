@@ -10,9 +10,10 @@ use common::ms;
 use common::sessions::{
     SUITE, Toward, World, client_config, forger_of_numbers, in_packets, on, server_config,
 };
+use std::collections::BTreeSet;
 use std::time::Duration;
 use whitewater::SessionConfig;
-use whitewater::inside::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
+use whitewater::inside::session::wire::{AckFrame, Data, EcnFrame, Frame, FrameWriter};
 use whitewater::packet::Seq16;
 use whitewater::session::{Connection, ConnectionStats, Suite};
 use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
@@ -341,6 +342,12 @@ fn measuring_the_path_costs_no_datagram_and_with_acknowledged_packets_no_byte() 
     }
 }
 
+/// The numbers of the client's packets.
+fn numbers_sent(world: &World) -> BTreeSet<u32> {
+    let from_client = world.tap.iter().filter(|(_, from, ..)| *from == world.address(0));
+    from_client.filter_map(|(.., datagram)| Some(Data::decode(datagram).ok()?.0.pn)).collect()
+}
+
 /// A peer may report whatever it likes: it can only spoil what this end knows about the path.
 #[test]
 fn reports_of_a_hostile_peer_cost_no_memory_or_time_and_stay_in_range() {
@@ -353,14 +360,18 @@ fn reports_of_a_hostile_peer_cost_no_memory_or_time_and_stay_in_range() {
     let memory = world.client().memory();
     let mut rng = SimRng::new(1, 1);
     for number in 0..500 {
-        let sent = world.client().stats().sent;
+        let used = numbers_sent(&world);
         let mut body = Vec::new();
         let mut writer = FrameWriter::new(&mut body, 1000);
         for _ in 0..10 {
             let mut any = || rng.next_u64().to_le_bytes();
             let [a, b, c, d, ..] = any();
-            let ack = Seq16(u16::try_from(sent & 0xffff).unwrap().wrapping_sub(1 + u16::from(a % 100)));
-            let bits = u32::from_le_bytes([a, b, c, d]);
+            // Of numbers that were used: another one would end the session.
+            let newest = *used.iter().rev().nth(usize::from(a % 100)).unwrap();
+            let is_used = |age: &u32| used.contains(&(newest - 1 - age));
+            let bits = u32::from_le_bytes([a, b, c, d])
+                & (0..32).filter(is_used).fold(0, |bits, age| bits | 1 << age);
+            let ack = Seq16(u16::try_from(newest & 0xffff).unwrap());
             let delay = u16::from_le_bytes([c, d]);
             writer.push(&Frame::Ack(AckFrame { ack, bits, delay })).unwrap();
             let [a, b, c, d, kind, ..] = any();

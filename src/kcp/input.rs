@@ -100,7 +100,8 @@ impl<O: Output> Kcp<O> {
             self.pay_for_repairs(now, datagram.len());
         }
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
-        let arrivals = Arrivals::new(now, self.rtt.min());
+        let arrivals =
+            Arrivals::new(if self.config.is_by_time() { now.token() } else { now.wire() }, self.rtt.min());
         let mut acked = Acked { bytes: 0, newest: None, sample: None, arrivals, is_rebuilt };
         let mut has_segments = false;
         let mut rest = datagram;
@@ -262,7 +263,7 @@ impl<O: Output> Kcp<O> {
             } else if age > 0 {
                 count(&mut self.counters.rejected.ts_age); // a time ahead of our clock is no error
             }
-            if !ack.sn().is_before(una) {
+            if !ack.sn().is_before(una) && self.believes_classic(wire, ack.sn()) {
                 acked.bytes += self.sender.acknowledge(ack.sn());
             }
             if !acked.is_rebuilt {

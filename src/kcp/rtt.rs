@@ -17,11 +17,13 @@ pub(super) struct Rtt {
     pub(super) rto: u32,
     /// Shortest round trip measured; `u32::MAX`: none.
     min: u32,
+    /// The shortest round trip to be believed, µs; 0: any.
+    pub(super) least: u32,
 }
 
 impl Rtt {
     pub(super) const fn new() -> Self {
-        Self { srtt: 0, rttvar: 0, rto: RTO_DEFAULT, min: u32::MAX }
+        Self { srtt: 0, rttvar: 0, rto: RTO_DEFAULT, min: u32::MAX, least: 0 }
     }
 
     /// Adds a measured round trip, ms. As in ikcp.c, a sample of 0 ms leaves a new estimate unset.
@@ -72,10 +74,12 @@ impl Rtt {
 }
 
 impl<O: Output> Kcp<O> {
-    /// Tells the round trip that was measured elsewhere, µs; 0: none. Modern recovery uses it until it measures one:
-    /// nothing counts as lost before 1.5 times that. Only the first call has an effect.
+    /// Tells the round trip that was measured elsewhere, µs, and the shortest one that can be, by proofs that the peer
+    /// could not make up; 0: none. Modern recovery uses the first until it measures one: nothing counts as lost before
+    /// 1.5 times that. Only the first one has an effect. Acknowledgements that come sooner than the second do not count.
     #[inline]
-    pub(crate) fn expect_round_trip(&mut self, micros: u64) {
+    pub(crate) fn expect_round_trip(&mut self, micros: u64, least: u64) {
+        self.rtt.least = u32::try_from(least).unwrap_or(u32::MAX);
         if self.rtt.srtt == 0 && micros > 0 && self.rtt.min().is_none() && self.config.is_by_time() {
             self.rtt.expect(u32::try_from(micros).unwrap_or(u32::MAX).min(EXPECTED_MAX));
         }
@@ -141,13 +145,13 @@ mod tests {
     fn an_expected_round_trip_can_only_make_the_first_timeout_longer_and_gives_way_to_a_measured_one() {
         for (expected, timeout) in [(0, 200), (20_000, 200), (140_000, 210), (300_000, 450)] {
             let mut kcp = Kcp::new(Conv(1), &Config::default(), DatagramQueue::new()).unwrap();
-            kcp.expect_round_trip(expected);
+            kcp.expect_round_trip(expected, 0);
             kcp.send(b"first").unwrap();
             kcp.flush(Time::ZERO);
             assert_eq!(kcp.due_at(Time::ZERO), Time::from_millis(timeout), "{expected} us");
             kcp.rtt.measure(20_000);
             assert_eq!((kcp.rtt.srtt, kcp.rtt.rttvar), (20_000, 10_000));
-            kcp.expect_round_trip(900_000);
+            kcp.expect_round_trip(900_000, 0);
             assert_eq!(kcp.rtt.srtt, 20_000);
         }
     }

@@ -39,7 +39,7 @@ stats! {
         pub rcv_queue: u32 => "whitewater_kcp_rcv_queue_segments",
         /// Segments received that wait for earlier ones.
         pub rcv_buf: u32 => "whitewater_kcp_rcv_buf_segments",
-        /// ACKs that name no transmission and come sooner than a round trip takes; they acknowledge nothing.
+        /// ACKs and `una` that come sooner than a round trip takes and name no transmission; they acknowledge nothing.
         pub early_acks: u32 => "whitewater_kcp_early_acks_total",
     }
     counted by #[derive(Copy)] Counters {
@@ -114,7 +114,7 @@ impl<O: Output> Kcp<O> {
             snd_queue: self.sender.waiting(),
             rcv_queue: self.receiver.queued(),
             rcv_buf: self.receiver.parked,
-            early_acks: self.work.as_deref().map_or(0, |work| work.by_time.early_acks()),
+            early_acks: self.early_acks(),
             ..Stats::default()
         };
         self.counters.show(&mut stats);

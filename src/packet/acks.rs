@@ -142,11 +142,12 @@ impl AckTracker {
     /// arrived; each packet is returned once.
     ///
     /// If `acks.ack` is one of them, it yields a round trip. Older ones do not, since their acknowledgement
-    /// may have been lost once. `delay` is how long the peer says that it waited before it answered.
+    /// may have been lost once. `delay` is how long the peer says that it waited before it answered; it makes no round
+    /// trip shorter than `least`.
     ///
     /// If `acks.ack` is one of them, earlier packets that have not arrived are [lost](Acked::lost) if they
     /// left earlier by more than the reordering seen so far.
-    pub(crate) fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration) -> Acked {
+    pub(crate) fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration, least: Duration) -> Acked {
         let told = u64::from(acks.bits) << 1 | 1;
         let mut acked = Acked { newest: acks.ack, set: 0, lost: 0, bytes: 0, round_trip: None };
         for sequence in (Acked { set: told, ..acked }) {
@@ -161,7 +162,8 @@ impl AckTracker {
             }
             if sequence == acks.ack {
                 let at = sent.at;
-                let rtt = now.since(at).saturating_sub(delay);
+                let took = now.since(at);
+                let rtt = took.saturating_sub(delay).max(least.min(took));
                 self.rtt.sample(Time::ZERO, rtt); // packets are sent at regular intervals, so each counts the same
                 acked.round_trip = Some((at, rtt));
                 acked.lost = self.overtaken(at, Acked { set: !told & TOLD, ..acked });

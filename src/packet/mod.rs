@@ -322,7 +322,7 @@ impl<O: Output> Endpoint<O> {
     }
 
     fn apply_acks(&mut self, now: Time, acks: Acks) {
-        let acked = self.acks.on_acks(now, acks, Duration::ZERO);
+        let acked = self.acks.on_acks(now, acks, Duration::ZERO, Duration::ZERO);
         let most = usize::from(self.config.sent);
         let [_, _, acknowledged] = &mut self.rates;
         acknowledged.add(now, acked.bytes);

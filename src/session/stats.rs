@@ -79,6 +79,9 @@ stats! {
         pub redirects_refused: u64 => "whitewater_session_rejected_total" [reason: "redirects_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// Halves of new keys that the peer should not have sent: too soon, or another than before.
         pub rekeys_refused: u64 => "whitewater_session_rejected_total" [reason: "rekeys_refused", "Datagrams dropped, and refused parts of datagrams"],
+        /// Acknowledgements of packets that were never sent, which end the session, and answers to pings that were never
+        /// sent, or more than an hour ago.
+        pub false_acks: u64 => "whitewater_session_rejected_total" [reason: "false_acks", "Datagrams dropped, and refused parts of datagrams"],
     }
 }
 
@@ -119,6 +122,7 @@ impl ConnectionStats {
             ("messages_refused", self.messages_refused),
             ("redirects_refused", self.redirects_refused),
             ("rekeys_refused", self.rekeys_refused),
+            ("false_acks", self.false_acks),
         ])
     }
 }

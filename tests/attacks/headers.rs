@@ -71,7 +71,8 @@ fn either_end_may_choose_headers_in_clear() {
     for masks in [[true, false], [false, true], [false, false]] {
         for headers in headers_seen(1, masks) {
             let (next, changes) = read(&headers);
-            assert_eq!(next, headers.len() - 1, "{masks:?}");
+            let skipped = headers.len() - 1 - next;
+            assert!(skipped > 0 && skipped <= headers.len() / 32, "{masks:?}: {skipped} numbers of 64 each");
             assert!((5..=20).contains(&changes), "{masks:?}: {changes} updates");
         }
     }

@@ -3,6 +3,7 @@
 use super::Raw;
 use super::sessions::{World, client_address};
 use std::net::SocketAddr;
+use std::time::Duration;
 use whitewater::ServerConfig;
 use whitewater::inside::session::exchange::{Attempt, Initiator};
 use whitewater::inside::session::seal::Seal;
@@ -17,6 +18,14 @@ pub(crate) struct Rogue {
     /// The server's number for the session.
     sid: u32,
     pub(crate) address: SocketAddr,
+}
+
+/// What the server has sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    pub(crate) pn: u64,
+    /// The stamp of its PING.
+    pub(crate) ping: Option<u64>,
 }
 
 /// A server that admits anybody, for unencrypted sessions: the frames inside are the same for all suites.
@@ -38,6 +47,17 @@ impl Rogue {
 
     /// The same with these features.
     pub(crate) fn join_with(world: &mut World, address: SocketAddr, cid: u64, features: u32) -> Option<Self> {
+        Self::join_from_afar(world, address, cid, features, Duration::ZERO)
+    }
+
+    /// The same from where each round trip takes that long.
+    pub(crate) fn join_from_afar(
+        world: &mut World,
+        address: SocketAddr,
+        cid: u64,
+        features: u32,
+        rtt: Duration,
+    ) -> Option<Self> {
         let mut datagram = Vec::new();
         let hello = Hello { suite: 0, protocol_id: 0, cid, client_stamp: 1, size: 512 };
         hello.encode(&mut datagram).unwrap();
@@ -59,6 +79,7 @@ impl Rogue {
         let keys = initiator.read_msg2(msg2, &mut payload).unwrap();
         let Msg2 { server_sid, .. } = Msg2::decode(&payload).unwrap();
         let mut rogue = Self { seal: Seal::new(world.now, keys), sid: server_sid, address };
+        world.run_to(world.now + rtt, |_| false);
         rogue.send(world, &[Frame::Ping(0)]);
         Some(rogue)
     }
@@ -94,6 +115,24 @@ impl Rogue {
     /// The bytes of segments of a channel.
     pub(crate) fn channel(&self, channel: u32, segments: &[Raw]) -> Vec<u8> {
         segments.iter().flat_map(|segment| segment.of(self.sid.wrapping_add(channel))).collect()
+    }
+
+    /// The packets that the server has sent since the last call, and their total size in bytes.
+    pub(crate) fn packets(&mut self, world: &mut World) -> (Vec<Packet>, usize) {
+        let (mut found, mut count) = (Vec::new(), 0);
+        for (to, mut datagram) in std::mem::take(&mut world.strangers) {
+            if to != self.address {
+                continue;
+            }
+            count += datagram.len();
+            let Ok(opened) = self.seal.open(world.now, &mut datagram) else { continue };
+            let frames = Frames::parse(opened.body).unwrap();
+            let ping = frames
+                .clone()
+                .find_map(|frame| if let Frame::Ping(stamp) = frame { Some(stamp) } else { None });
+            found.push(Packet { pn: opened.pn, ping });
+        }
+        (found, count)
     }
 
     /// What the server has sent since the last call: the segments of its first channel, and the total size in

@@ -122,7 +122,7 @@ const AGE_MAX: i32 = 10_000_000;
 /// What a datagram has acknowledged so far.
 #[derive(Debug, Default)]
 pub(in crate::kcp) struct Arrivals {
-    /// The token that a transmission sent now would have.
+    /// The token that a transmission sent now would have; with `Classic`, the time.
     pub(in crate::kcp) now: Millis,
     /// Shortest round trip measured, µs.
     min_rtt: u32,
@@ -142,8 +142,8 @@ pub(in crate::kcp) struct Arrivals {
 }
 
 impl Arrivals {
-    pub(in crate::kcp) fn new(now: Time, min_rtt: Option<u32>) -> Self {
-        Self { now: now.token(), min_rtt: min_rtt.unwrap_or(0), ..Self::default() }
+    pub(in crate::kcp) fn new(now: Millis, min_rtt: Option<u32>) -> Self {
+        Self { now, min_rtt: min_rtt.unwrap_or(0), ..Self::default() }
     }
 
     /// An ACK names the transmission with the token `ts`, sent `age` µs ago. `flight`: the last transmission of its

@@ -1,13 +1,13 @@
 //! Which acknowledgements are believed: those that name a transmission, and others if a round trip could have passed.
 //!
 //! A peer that acknowledges what has not arrived yet would be sent as much as it asks for, whatever its path carries. It
-//! cannot guess the token of a transmission that it has not received, so tokens prove how long a round trip takes.
+//! cannot guess the token of a transmission that it has not received, so tokens prove how long a round trip takes. Some
+//! would be guessed by a peer that tries often enough, and all with `Classic`: so the owner knows a shortest round trip.
 //! Source of the attack: Savage et al., "TCP Congestion Control with a Misbehaving Receiver", 1999; RFC 9000 section 21.4.
 
-use super::ByTime;
-use crate::kcp::Kcp;
 use crate::kcp::stats::count;
 use crate::kcp::transmit::Flight;
+use crate::kcp::{Kcp, Work};
 use crate::seq::Sn;
 use crate::time::Millis;
 use crate::wire::Output;
@@ -19,13 +19,17 @@ pub(in crate::kcp) struct Proven {
     rtt: u32,
     /// How many shorter ones were measured since, and the longest of them, µs.
     shorter: (u8, u32),
+    /// What speaks against those: they are forgotten at [`DOUBTS_MAX`].
+    doubts: u8,
     /// Acknowledgements that came too early.
     early: u32,
+    /// One of them only because of what the owner knows, which may be out of date.
+    is_surprised: bool,
 }
 
 impl Default for Proven {
     fn default() -> Self {
-        Self { rtt: u32::MAX, shorter: (0, 0), early: 0 }
+        Self { rtt: u32::MAX, shorter: (0, 0), doubts: 0, early: 0, is_surprised: false }
     }
 }
 
@@ -35,15 +39,30 @@ impl Proven {
         (self.rtt, self.shorter) = (0, (0, 0));
     }
 
-    /// A token came back after `age` µs. One alone may have been guessed.
+    /// A token came back after `age` µs. A few alone may have been guessed.
     fn sample(&mut self, age: u32) {
         if age >= self.rtt {
-            return;
+            return self.doubt(1);
         }
         let (count, longest) = self.shorter;
         self.shorter = (count + 1, longest.max(age));
         if self.shorter.0 == SURE {
-            (self.rtt, self.shorter) = (self.shorter.1, (0, 0));
+            (self.rtt, self.shorter, self.doubts) = (self.shorter.1, (0, 0), 0);
+        }
+    }
+
+    /// An acknowledgement came too early.
+    fn missed(&mut self) {
+        count(&mut self.early);
+        self.doubt(DOUBTS_MAX / MISSES_MAX);
+    }
+
+    fn doubt(&mut self, by: u8) {
+        if self.shorter.0 > 0 {
+            self.doubts += by;
+            if self.doubts >= DOUBTS_MAX {
+                (self.shorter, self.doubts) = ((0, 0), 0);
+            }
         }
     }
 
@@ -66,35 +85,75 @@ impl<O: Output> Kcp<O> {
             return true;
         };
         let proven = &mut work.by_time.proven;
-        if segment.flight.ts == ts {
-            proven.sample(u32::try_from(now.since(ts)).unwrap_or(0));
-            return true;
+        let is_named = segment.flight.ts == ts;
+        let age = u32::try_from(now.since(ts));
+        let is_early = match is_named {
+            true => age.is_ok_and(|age| age < self.rtt.least),
+            false => proven.is_early(now, &segment.flight),
+        };
+        if is_named && !is_early {
+            proven.sample(age.unwrap_or(0));
         }
-        let is_early = proven.is_early(now, &segment.flight);
         if is_early {
-            count(&mut proven.early); // or an honest one of an older transmission: it will count again
+            proven.is_surprised |= is_named;
+            proven.missed(); // or an honest one of an older transmission: it will count again
         }
         !is_early
     }
 
     /// Whether it is believed that everything before `una` has arrived. What was sent last before it decides.
     #[inline]
-    pub(in crate::kcp) fn believes_una(&self, now: Millis, una: Sn) -> bool {
-        let work = self.work.as_deref().filter(|_| self.receiver.rides && self.config.is_by_time());
-        let last = work.and_then(|work| Some((work, self.sender.ring.get(una.sub(1))?)));
-        last.is_none_or(|(work, last)| !work.by_time.proven.is_early(now, &last.flight))
+    pub(in crate::kcp) fn believes_una(&mut self, now: Millis, una: Sn) -> bool {
+        if !self.config.is_by_time() {
+            return self.believes_classic(now, una.sub(1));
+        }
+        let work = self.work.as_deref_mut().filter(|_| self.receiver.rides);
+        let Some((work, last)) = work.and_then(|work| Some((work, self.sender.ring.get(una.sub(1))?))) else {
+            return true;
+        };
+        let is_early = work.by_time.proven.is_early(now, &last.flight);
+        if is_early {
+            count(&mut work.by_time.proven.early);
+        }
+        !is_early
     }
-}
 
-impl ByTime {
+    /// The same for an acknowledgement of a segment with `Classic`, which any peer can name. A segment that was sent
+    /// twice is believed.
+    pub(in crate::kcp) fn believes_classic(&mut self, now: Millis, sn: Sn) -> bool {
+        let least = i64::from(self.rtt.least);
+        if least == 0 {
+            return true;
+        }
+        let Some(flight) = self.sender.ring.get(sn).map(|segment| segment.flight) else { return true };
+        let age = i64::from(now.since(flight.ts));
+        let is_early = flight.xmit == 1 && age >= 0 && 1000 * (age + 1) < least;
+        if is_early {
+            let proven = &mut self.work.get_or_insert_default().by_time.proven;
+            proven.is_surprised = true;
+            count(&mut proven.early);
+        }
+        !is_early
+    }
+
+    /// Whether acknowledgements have come sooner than the owner [believes](Self::expect_round_trip) since the last call.
+    #[inline]
+    pub(crate) fn take_surprise(&mut self) -> bool {
+        self.work.as_deref_mut().is_some_and(|work| std::mem::take(&mut work.by_time.proven.is_surprised))
+    }
+
     /// Acknowledgements that came too early to be believed.
-    pub(in crate::kcp) const fn early_acks(&self) -> u32 {
-        self.proven.early
+    #[inline]
+    pub(in crate::kcp) fn early_acks(&self) -> u32 {
+        self.work.as_deref().map_or(0, |work: &Work| work.by_time.proven.early)
     }
 }
 
 /// So many shorter round trips prove one.
 const SURE: u8 = 4;
+/// They are forgotten when so many longer ones, or so many acknowledgements that come too early, came between them.
+const DOUBTS_MAX: u8 = 64;
+const MISSES_MAX: u8 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -119,5 +178,23 @@ mod tests {
         resent.resend_at = resent.ts;
         resent.resend(Millis(5000));
         assert!(!proven.is_early(Millis(5001), &resent), "the first may have arrived");
+    }
+
+    #[test]
+    fn guesses_prove_nothing() {
+        let flight = Flight { ts: Millis(1000), xmit: 1, ..Flight::default() };
+        let proven = |between: fn(&mut Proven)| {
+            let mut proven = Proven::default();
+            (0..4).for_each(|_| proven.sample(1000));
+            for _ in 0..100 {
+                proven.sample(10);
+                between(&mut proven);
+            }
+            (1..=1000).find(|age| !proven.is_early(Millis(1000 + age), &flight))
+        };
+        assert_eq!(proven(|_| {}), Some(8));
+        assert_eq!(proven(|proven| (0..6).for_each(|_| proven.missed())), Some(750));
+        assert_eq!(proven(|proven| (0..22).for_each(|_| proven.sample(1000))), Some(750));
+        assert_eq!(proven(|proven| (0..5).for_each(|_| proven.missed())), Some(8));
     }
 }

@@ -10,7 +10,7 @@ fn a_packet_is_lost_once_a_later_one_arrives_and_late_packets_raise_the_threshol
     let mut lost = |ack: u16, missing: &[u16]| -> Vec<u16> {
         let bits = missing.iter().fold(u32::MAX, |bits, number| bits & !(1 << (ack - 1 - number)));
         let acks = Acks { ack: Seq16(ack), bits };
-        let told = tracker.on_acks(sent(ack + 6), acks, Duration::ZERO);
+        let told = tracker.on_acks(sent(ack + 6), acks, Duration::ZERO, Duration::ZERO);
         told.lost().map(|seq| seq.0).collect()
     };
     assert_eq!(lost(40, &[]), []);
@@ -31,7 +31,7 @@ fn a_late_ack_of_an_older_packet_does_not_lower_the_observed_reordering() {
     }
     let mut lost = |now: u64, ack: u16| {
         let acks = Acks { ack: Seq16(ack), bits: 0 };
-        tracker.on_acks(ms(now), acks, Duration::ZERO).lost().count()
+        tracker.on_acks(ms(now), acks, Duration::ZERO, Duration::ZERO).lost().count()
     };
     assert_eq!(lost(120, 2), 2);
     assert_eq!((lost(121, 1), lost(122, 0)), (0, 0), "0 arrived after 1 and after 2, which left 20 ms later");
@@ -45,7 +45,9 @@ fn packets_sent_at_the_same_time_do_not_prove_each_other_lost() {
         tracker.on_sent(Time::from_millis(at), Seq16(number), 1);
     }
     let mut lost = |ack| {
-        tracker.on_acks(Time::from_millis(50), Acks { ack: Seq16(ack), bits: 0 }, Duration::ZERO).lost()
+        tracker
+            .on_acks(Time::from_millis(50), Acks { ack: Seq16(ack), bits: 0 }, Duration::ZERO, Duration::ZERO)
+            .lost()
     };
     assert_eq!((lost(1).count(), lost(2).count()), (0, 1));
 }
@@ -60,13 +62,13 @@ fn packets_not_acked_in_time_or_pushed_out_are_lost() {
     assert_eq!(tracker.check_loss(), Some(Time::from_millis(1000)));
     let now = Time::from_millis(999);
     let acks = Acks { ack: Seq16(99), bits: 0x7fff_ffff };
-    assert_eq!(tracker.on_acks(now, acks, Duration::ZERO).count(), 32);
+    assert_eq!(tracker.on_acks(now, acks, Duration::ZERO, Duration::ZERO).count(), 32);
     tracker.update(now);
     assert_eq!(tracker.loss.judged, 36);
     tracker.update(Time::from_millis(1000));
     assert_eq!((tracker.loss.judged, tracker.loss.lost), (100, 68));
     assert_eq!((tracker.check_loss(), tracker.loss.share > 0.5), (None, true));
-    let late = tracker.on_acks(now, Acks { ack: Seq16(67), bits: 0 }, Duration::ZERO);
+    let late = tracker.on_acks(now, Acks { ack: Seq16(67), bits: 0 }, Duration::ZERO, Duration::ZERO);
     assert!(late.eq([Seq16(67)]), "a late ack still counts");
     assert_eq!(tracker.loss.lost, 68);
 }
@@ -76,11 +78,11 @@ fn round_trips_use_the_newest_packet_and_exclude_the_peers_delay() {
     let mut tracker = AckTracker::new(&PacketConfig::default());
     (0..4).for_each(|number| tracker.on_sent(Time::from_millis(u64::from(number) * 10), Seq16(number), 1));
     let acks = |ack, bits| Acks { ack: Seq16(ack), bits };
-    tracker.on_acks(Time::from_millis(100), acks(1, 0), Duration::from_millis(15));
+    tracker.on_acks(Time::from_millis(100), acks(1, 0), Duration::from_millis(15), Duration::ZERO);
     assert_eq!((tracker.rtt.samples, tracker.rtt.smoothed()), (1, Duration::from_millis(75)));
-    tracker.on_acks(Time::from_millis(300), acks(1, 1), Duration::ZERO);
+    tracker.on_acks(Time::from_millis(300), acks(1, 1), Duration::ZERO, Duration::ZERO);
     assert_eq!(tracker.rtt.samples, 1, "packet 0 was delayed by a lost ack, not by the path");
-    tracker.on_acks(Time::from_millis(105), acks(3, 2), Duration::ZERO);
+    tracker.on_acks(Time::from_millis(105), acks(3, 2), Duration::ZERO, Duration::ZERO);
     assert_eq!(
         (tracker.rtt.max(), tracker.rtt.min()),
         (Duration::from_millis(75), Duration::from_millis(75))

@@ -3,9 +3,11 @@
 use super::Connection;
 use super::life::Life;
 use super::transmit::PATH_FRAME;
+use crate::hash::Keyed;
 use crate::session::config::micros;
 use crate::session::event::CloseReason;
 use crate::time::Time;
+use std::hash::BuildHasher;
 use std::time::Duration;
 
 /// The clocks of one end. Only authenticated packets count.
@@ -32,6 +34,33 @@ pub(super) struct Keepalive {
     /// Nothing has been received yet: the peer may be waiting to hear from this end.
     unheard: bool,
     ping_now: bool,
+    /// The shortest time in which the peer has proven that a packet of ours arrived: it answered a ping, or our end of
+    /// the handshake, µs. 0: none.
+    proven: u32,
+}
+
+/// What pings ask for: when they left, with a tag that only this end can make. So nobody can answer a ping that has
+/// not arrived.
+#[derive(Clone, Copy)]
+pub(super) struct Stamps(pub(super) Keyed);
+
+impl Stamps {
+    pub(super) fn make(self, now: Time) -> u64 {
+        let at = now.as_micros() << TAG_BITS;
+        at | self.tag(at)
+    }
+
+    /// When the ping with this stamp left. `None`: there was none in the last hour.
+    pub(super) fn read(self, now: Time, stamp: u64) -> Option<Time> {
+        let (at, tag) = (stamp & !TAG, stamp & TAG);
+        let age = (now.as_micros() << TAG_BITS).wrapping_sub(at) >> TAG_BITS;
+        (tag == self.tag(at)).then(|| now.before(age))
+    }
+
+    fn tag(self, at: u64) -> u64 {
+        let Self(key) = self;
+        key.hash_one((at, true)) & TAG // longer than what the same key hashes for skipped numbers
+    }
 }
 
 impl Keepalive {
@@ -50,6 +79,7 @@ impl Keepalive {
             grace: now,
             unheard: asks,
             ping_now: asks,
+            proven: 0,
         }
     }
 
@@ -83,7 +113,29 @@ impl Keepalive {
         }
     }
 
-    /// Lets a ping leave at once.
+    /// Takes the time until a proof came.
+    pub(super) fn on_proof(&mut self, took: Duration) {
+        let took = micros(took).max(1);
+        self.proven = if self.proven == 0 { took } else { self.proven.min(took) };
+    }
+
+    /// The peer is reached by another path.
+    pub(super) const fn path_changed(&mut self) {
+        self.proven = 0;
+    }
+
+    /// The shortest round trip to be believed. The peer says how long its answers have waited, and may say too much.
+    /// Source: RFC 9002 section 5.3, by half, since a path that has become shorter is measured sooner than proven.
+    pub(super) fn least(&self) -> Duration {
+        Duration::from_micros(u64::from(self.proven / 2))
+    }
+
+    /// Whether an answer came sooner than is believed: it is a lie, or the path has become shorter.
+    pub(super) fn is_surprising(&self, took: Duration) -> bool {
+        took < self.least()
+    }
+
+    /// Asks for an answer that proves how long a round trip takes.
     pub(super) const fn ask_now(&mut self) {
         self.ping_now = true;
     }
@@ -108,7 +160,7 @@ impl Keepalive {
     pub(super) fn rides(&self, now: Time, patience: impl FnOnce() -> Duration) -> bool {
         let is_due = self.is_unasked() && self.rides_at() <= now;
         let wait = || if self.pings > 1 { AGAIN } else { patience() };
-        is_due || ((1..=TRIES).contains(&self.pings) && now.since(self.asked) >= wait())
+        is_due || self.ping_now || ((1..=TRIES).contains(&self.pings) && now.since(self.asked) >= wait())
     }
 
     fn rides_at(&self) -> Time {
@@ -126,6 +178,10 @@ impl Keepalive {
 }
 
 impl Connection {
+    pub(super) const fn stamps(&self) -> Stamps {
+        Stamps(self.path.key())
+    }
+
     /// Does everything that is due, except sending.
     pub(in crate::session) fn handle_timeout(&mut self, now: Time) {
         self.do_what_is_due(now);
@@ -214,6 +270,9 @@ impl Connection {
     }
 }
 
+/// The low bits of a stamp are its tag, the others the low half of its time, µs.
+const TAG_BITS: u32 = 32;
+const TAG: u64 = (1 << TAG_BITS) - 1;
 /// A ping rides after this many packets that nobody answers. An end that sends only now and then pings after a
 /// silence.
 const UNASKED: u8 = 4;

@@ -154,7 +154,7 @@ impl Connection {
 
     /// Writes numbers that the client may not know, if it is time. Returns whether it has.
     pub(super) fn write_ids(&mut self, out: &mut Out<'_>) -> bool {
-        let (pn, rtt) = (self.seal.sealed(), self.measured.rtt.smoothed());
+        let (pn, rtt) = (self.seal.next(), self.measured.rtt.smoothed());
         let telling = self.supply().and_then(|supply| supply.telling.as_deref_mut());
         let Some(telling) = telling.filter(|telling| telling.rides_at <= out.now) else { return false };
         let mut is_any = false;

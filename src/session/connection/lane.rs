@@ -53,8 +53,13 @@ impl Wait {
 impl Lane {
     /// Makes what is due. Returns whether something waits that has not left. `rtt` is the round trip of the session,
     /// µs; 0: unknown.
-    pub(super) fn update_if_due(&mut self, now: Time, rtt: u64, ahead: Option<&mut InPacket<'_>>) -> bool {
-        self.kcp.expect_round_trip(rtt);
+    pub(super) fn update_if_due(
+        &mut self,
+        now: Time,
+        (rtt, least): (u64, u64),
+        ahead: Option<&mut InPacket<'_>>,
+    ) -> bool {
+        self.kcp.expect_round_trip(rtt, least);
         self.feed();
         if self.kcp.output().is_empty() {
             self.kcp.update_if_due(now, ahead);

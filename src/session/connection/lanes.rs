@@ -22,6 +22,8 @@ pub(super) struct Lanes {
     max_datagram: u16,
     /// A lane may have frames that have not left.
     may_wait: bool,
+    /// An acknowledgement came so early that it is a lie, or the path has become shorter.
+    pub(super) is_surprised: bool,
     /// The user may wait for a lane to become [writable](Self::became_writable).
     pub(super) is_awaited: bool,
     /// Channels that may have a lane.
@@ -42,6 +44,7 @@ impl Lanes {
             conv,
             max_datagram,
             may_wait: false,
+            is_surprised: false,
             is_awaited: false,
             count: u8::try_from(count).unwrap_or(u8::MAX),
             beyond_shares: None,
@@ -242,6 +245,7 @@ impl Lanes {
         if lane.kcp.broken_chains() != chains {
             return Err(CloseReason::StreamCorrupt);
         }
+        self.is_surprised |= lane.kcp.take_surprise();
         let grown = lane.memory_of_kcp().saturating_sub(held);
         lane.feed(); // else nothing would be due once everything KCP had has arrived
         if is_short || lane.starved != Time::NEVER {
@@ -256,11 +260,11 @@ impl Lanes {
 
     /// Makes what is due now on each lane whose earlier frames have left. If there is a `packet`, the first frame
     /// goes straight into it, behind what is in the buffer, which may grow to the given length. Returns the channel
-    /// of that frame, if it fits. `rtt` is the round trip of the session, µs; 0: unknown.
+    /// of that frame, if it fits. `rtt` is the round trip of the session, and the shortest to be believed, µs; 0: unknown.
     pub(super) fn update(
         &mut self,
         now: Time,
-        rtt: u64,
+        rtt: (u64, u64),
         packet: Option<(&mut Vec<u8>, usize)>,
     ) -> Option<u8> {
         self.may_wait = false;

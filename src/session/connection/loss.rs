@@ -40,11 +40,30 @@ pub(super) struct PathLoss {
 /// The packets that an ACK covers: the newest, and by the bits those before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
-    pub(super) newest: u64,
-    pub(super) bits: u32,
+    newest: u64,
+    bits: u32,
+    /// How many packets before the newest it covers.
+    reach: u64,
 }
 
 impl Told {
+    /// What an ACK says, as if no number had been skipped: `newest` and the bits, how many numbers up to `newest` were
+    /// skipped, and which. Bit n: `newest` - n was.
+    pub(super) fn new(newest: u64, mut bits: u32, count: u64, mut skipped: u64) -> Self {
+        let reach = REACH - u64::from(skipped.count_ones());
+        while let Some(age) = skipped.checked_ilog2().filter(|age| *age > 0) {
+            let below = (1 << (age - 1)) - 1;
+            bits = bits & below | bits >> 1 & !below;
+            skipped &= !(1 << age);
+        }
+        Self { newest: newest - count, bits, reach }
+    }
+
+    /// The packets that an ACK judges, as a set.
+    const fn settled(self) -> u64 {
+        (1 << (self.reach + 1)) - (1 << DEPTH)
+    }
+
     /// Bit n: the packet `newest` - n has arrived.
     fn set(self) -> u64 {
         u64::from(self.bits) << 1 | 1
@@ -54,7 +73,7 @@ impl Told {
 impl PathLoss {
     /// Takes an ACK, perhaps with the number of packets that have arrived in total.
     pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
-        let is_stale = self.is_told(now, told.newest);
+        let is_stale = self.is_told(now, told);
         let Some(packets) = packets else { return self.take_bits(now, told, is_stale) };
         let next = told.newest + 1;
         if next <= self.counted_to && self.counted_to != u64::MAX {
@@ -110,12 +129,12 @@ impl PathLoss {
 
     /// Notes that the peer reports. Returns whether its last report is so old that packets sent since then say
     /// nothing about now.
-    fn is_told(&mut self, now: Time, newest: u64) -> bool {
+    fn is_told(&mut self, now: Time, Told { newest, reach, .. }: Told) -> bool {
         let Some(before) = self.told_at else {
             self.told_at = Some(now);
             self.arrived = 1; // the packet 0, which the first ACK need not cover
             if newest > FIRST {
-                self.begin_at(newest.saturating_sub(REACH));
+                self.begin_at(newest.saturating_sub(reach));
             }
             return false;
         };
@@ -133,9 +152,9 @@ impl PathLoss {
         let Some(ahead) = told.newest.checked_sub(self.newest) else {
             return self.came(set.checked_shl(shift(self.newest - told.newest)).unwrap_or(0));
         };
-        if ahead > REACH {
+        if ahead > told.reach {
             self.judge_to(now, self.newest);
-            self.unjudged = self.unjudged.max(told.newest - REACH);
+            self.unjudged = self.unjudged.max(told.newest - told.reach);
         }
         self.arrived = self.arrived.checked_shl(shift(ahead)).unwrap_or(0);
         self.missing = self.missing.checked_shl(shift(ahead)).unwrap_or(0);
@@ -143,10 +162,10 @@ impl PathLoss {
         self.came(set);
         // Packets that neither this ACK nor one before covers: they are taken to be lost as often as those of this
         // one.
-        let untold = ahead.saturating_sub(REACH + 1).min(UNTOLD_MAX);
+        let untold = ahead.saturating_sub(told.reach + 1).min(UNTOLD_MAX);
         if untold > 0 && !is_stale {
-            let lost = u64::from(self.rest) + u64::from((!set & SETTLED).count_ones()) * untold;
-            let of = u64::from(SETTLED.count_ones());
+            let lost = u64::from(self.rest) + u64::from((!set & told.settled()).count_ones()) * untold;
+            let of = u64::from(told.settled().count_ones());
             self.rest = u32::try_from(lost % of).unwrap_or_default();
             self.judge(now, untold, lost / of);
         }
@@ -192,12 +211,10 @@ impl PathLoss {
     }
 }
 
-/// How many packets before the newest an ACK covers.
+/// How many numbers before the newest an ACK covers.
 const REACH: u64 = 32;
 /// A packet is judged when an ACK covers one that was sent this many packets later.
 const DEPTH: u64 = 4;
-/// The packets of an ACK that it judges, as a set.
-const SETTLED: u64 = (1 << (REACH + 1)) - (1 << DEPTH);
 /// Most packets between two ACKs that are taken to be lost as often as others.
 const UNTOLD_MAX: u64 = 1024;
 /// Most packets that are known to have been judged lost too soon.
@@ -247,7 +264,7 @@ mod tests {
     /// An ACK of `newest`. `arrived` says which packets have arrived.
     fn ack(newest: u64, arrived: impl Fn(u64) -> bool) -> Told {
         let has = |age: u64| newest.checked_sub(1 + age).is_some_and(&arrived);
-        Told { newest, bits: (0..32).fold(0, |bits, age| bits | u32::from(has(age)) << age) }
+        Told::new(newest, (0..32).fold(0, |bits, age| bits | u32::from(has(age)) << age), 0, 0)
     }
 
     fn counts(loss: &PathLoss) -> [u64; 2] {
@@ -268,6 +285,12 @@ mod tests {
         assert_eq!(counts(&loss), [10_110, 1_020], "an ACK alone does not disturb them");
         loss.on_count(at(1100), ack(10_120, |_| true), u32::MAX);
         assert_eq!(counts(&loss), [10_110, 1_020], "more than there can be");
+    }
+
+    #[test]
+    fn numbers_that_were_skipped_are_taken_out() {
+        let Told { newest, bits, reach } = Told::new(70, 0b0010_1101, 3, 1 << 8 | 1 << 2);
+        assert_eq!((newest, bits, reach), (67, 0b1_0111, 30), "without bit 7 and bit 1");
     }
 
     #[test]
@@ -292,7 +315,7 @@ mod tests {
             for (passed, sent, bits, count) in tells {
                 now += passed;
                 newest += sent;
-                let told = Told { newest: newest - u64::from(bits % 70).min(newest), bits };
+                let told = Told::new(newest - u64::from(bits % 70).min(newest), bits, 0, 0);
                 loss.on_told(at(now), told, count);
                 prop_assert!(loss.lost <= loss.judged && loss.judged <= newest + 1, "{:?}", loss);
                 prop_assert!(loss.share(at(now), u64::MAX).is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", loss);

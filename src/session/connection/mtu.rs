@@ -225,7 +225,7 @@ impl Connection {
         let padding = end.checked_sub(PING_END)?;
         let start = Seal::begin(buf);
         let mut writer = FrameWriter::new(buf, start + end);
-        let stamp = now.as_micros();
+        let stamp = self.stamps().make(now);
         writer.push(&Frame::Ping(stamp)).ok()?;
         writer.push(&Frame::Pad(padding)).ok()?;
         self.on_data(now);

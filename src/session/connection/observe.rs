@@ -47,6 +47,14 @@ impl Measured {
         Duration::from_micros(rtt.saturating_add(rtt / 2)) + ack_delay + SLACK
     }
 
+    /// The peer is reached by another path from the packet `next` on.
+    pub(super) fn path_changed(&mut self, next: u64) {
+        self.rtt = Rtt::default();
+        if let Some(in_use) = &mut self.in_use {
+            in_use.loss.path_changed(next);
+        }
+    }
+
     /// Takes the round trip of a packet that left at `left`, unless a standstill held it.
     pub(super) fn on_round_trip(&mut self, left: Time, rtt: Duration) {
         if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
@@ -204,7 +212,7 @@ impl Connection {
         let before = std::mem::replace(&mut observer.stats, stats);
         if stats.sent > before.sent {
             let (n, bytes) = (stats.sent - before.sent, stats.bytes_sent - before.bytes_sent);
-            let pn = self.seal.sealed().saturating_sub(1);
+            let pn = self.seal.last(self.path.key());
             log.push(now, SessionEvent::Out { n, bytes, pn, pings: stats.pings - before.pings });
         }
         for ((reason, after), (_, before)) in stats.refused().zip(before.refused()) {

@@ -1,5 +1,6 @@
 //! The peer's address, and where it may be now: an address is not believed before it has answered.
 
+use crate::hash::Keyed;
 use crate::pace::Rtt;
 use crate::time::Time;
 use siphasher::sip::SipHasher24;
@@ -111,6 +112,11 @@ pub(super) struct Came {
 }
 
 impl Path {
+    /// Random, and known to nobody else.
+    pub(super) const fn key(&self) -> Keyed {
+        Keyed(self.questions.key)
+    }
+
     pub(super) const fn new(route: Route, moves: bool, key: [u64; 2]) -> Self {
         Self { route, moves, response: None, questions: Questions { key, count: 0 }, moving: None }
     }

@@ -7,7 +7,6 @@ use super::path::Came;
 use super::{Connection, Peer, Pending};
 use crate::channel::ReadError;
 use crate::machine::Arrival;
-use crate::pace::Rtt;
 use crate::packet::Acks;
 use crate::seq::Seq16;
 use crate::session::config::DATAGRAM_MAX;
@@ -83,6 +82,7 @@ impl Connection {
         }
         if self.stats.received == 1 {
             let left = self.keepalive.heard;
+            self.keepalive.on_proof(now.since(left));
             self.measured.rtt.sample(left, now.since(left)); // the packet that created this end has been answered
         }
         if self.keepalive.on_heard(now)
@@ -250,10 +250,15 @@ impl Connection {
                 if self.mtu.on_pong(now, stamp) {
                     self.set_mtu();
                 }
-                let sent = Time::from_micros(stamp);
-                if sent <= now && now.since(sent) < PONG_MAX {
-                    self.keepalive.on_answer();
-                    self.measured.on_round_trip(sent, now.since(sent).saturating_sub(handled.delay));
+                match self.stamps().read(now, stamp).map(|left| (left, now.since(left))) {
+                    Some((left, took)) if took < PONG_MAX => {
+                        self.keepalive.on_answer();
+                        self.keepalive.on_proof(took);
+                        let rtt = took.saturating_sub(handled.delay).max(self.keepalive.least());
+                        self.measured.on_round_trip(left, rtt);
+                    }
+                    Some(_) => {}
+                    None => self.stats.rare_mut().false_acks += 1,
                 }
             }
             Frame::PathChallenge(challenge) => self.path.on_challenge(from, challenge),
@@ -319,41 +324,53 @@ impl Connection {
             marks.path_changed();
         }
         self.set_mtu();
-        self.measured.rtt = Rtt::default();
-        if let Some(in_use) = &mut self.measured.in_use {
-            in_use.loss.path_changed(self.seal.sealed());
-        }
+        self.keepalive.path_changed();
+        let next = self.seal.next();
+        self.measured.path_changed(next - self.seal.skipped_up_to(self.path.key(), next));
     }
 
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
         let (grown, joined, readable) = self.lanes.input(now, segments, self.left())?;
+        if std::mem::take(&mut self.lanes.is_surprised) {
+            self.keepalive.ask_now();
+        }
         self.budget.spend(grown.max(segments.len()));
         self.budget.on_joined(joined);
         self.events.readable |= readable.is_some_and(|channel| self.is_next(channel));
         Ok(())
     }
 
-    /// The full number of a sent packet, of which the peer reports the low 16 bits.
-    pub(super) fn number_sent(&self, told: Seq16) -> Result<u64, CloseReason> {
-        let newest = self.seal.sealed().checked_sub(1).ok_or(CloseReason::Protocol)?;
-        let age = u64::try_from(low(newest).distance(told)).ok();
-        age.and_then(|age| newest.checked_sub(age)).ok_or(CloseReason::Protocol) // fails if no packet of that number was sent
+    /// The full number of a sent packet, of which the peer reports the low 16 bits, and which of the 33 numbers up to it
+    /// were skipped. `set`: bit n says that the packet with that number - n has arrived. Fails if one of them was never
+    /// sent.
+    pub(super) fn number_sent(&mut self, told: Seq16, set: u64) -> Result<(u64, u64), CloseReason> {
+        let last = self.seal.last(self.path.key());
+        let age = u64::try_from(low(last).distance(told)).ok().filter(|_| self.seal.next() > 0);
+        let number = age.and_then(|age| last.checked_sub(age));
+        let number = number.map(|number| (number, self.seal.skipped_among(self.path.key(), number)));
+        number.filter(|(_, skipped)| skipped & set == 0).ok_or_else(|| {
+            self.stats.rare_mut().false_acks += 1;
+            CloseReason::Protocol
+        })
     }
 
     fn on_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
         let AckFrame { ack, bits, .. } = acks;
-        let newest = self.number_sent(ack)?;
+        let (newest, skipped) = self.number_sent(ack, u64::from(bits) << 1 | 1)?;
         if let Some(ids) = &mut self.ids {
             ids.on_acked(newest, bits);
         }
         if let Some(repairs) = &mut self.repairs {
             repairs.acked(newest, bits);
         }
-        let told = Told { newest, bits };
+        let told = Told::new(newest, bits, self.seal.skipped_up_to(self.path.key(), newest), skipped);
         let Some(sent) = &mut self.sent else { return Ok(told) };
-        let acked = sent.on_acks(now, Acks { ack, bits }, delay);
+        let acked = sent.on_acks(now, Acks { ack, bits }, delay, self.keepalive.least());
         if let Some((left, rtt)) = acked.round_trip {
             self.measured.on_round_trip(left, rtt);
+            if self.keepalive.is_surprising(now.since(left)) {
+                self.keepalive.ask_now();
+            }
         }
         for sequence in acked {
             self.mtu.on_arrived(now, sequence, sent.bytes_sent(sequence));

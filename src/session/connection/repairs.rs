@@ -22,7 +22,7 @@ impl Connection {
     /// buffer, where the frames start, and where they must end.
     pub(super) fn protect(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) {
         if self.repairs.is_some() {
-            let (pn, path) = (self.seal.sealed(), self.repair_path());
+            let (pn, path) = (self.seal.next(), self.repair_path());
             self.with_repairs(|repairs| repairs.protect(now, pn, &path, body));
         }
     }
@@ -57,9 +57,14 @@ impl Connection {
 
     /// The peer reports losses. What it has rebuilt has arrived, but still counts as lost.
     pub(super) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) -> Result<(), CloseReason> {
-        let newest = if loss.rebuilt == 0 { Ok(0) } else { self.number_sent(loss.newest) };
+        if self.repairs.is_none() {
+            return Ok(());
+        }
+        let newest = match loss.rebuilt {
+            0 => 0,
+            rebuilt => self.number_sent(loss.newest, rebuilt.into())?.0,
+        };
         let Some(repairs) = &mut self.repairs else { return Ok(()) };
-        let newest = newest?;
         let ages = (0..u32::BITS).filter(|age| loss.rebuilt >> age & 1 == 1);
         for rebuilt in ages.filter_map(|age| newest.checked_sub(age.into())) {
             if repairs.rebuilt_by_peer(rebuilt) {

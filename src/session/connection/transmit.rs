@@ -9,7 +9,7 @@ use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
-use crate::time::Time;
+use crate::time::{Time, micros};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -154,7 +154,7 @@ impl Connection {
             if is_for_lanes {
                 FrameWriter::begin_kcp(buf);
             }
-            let rtt = self.measured.rtt.min_micros(); // a standstill may have made the others long
+            let rtt = (self.measured.rtt.min_micros(), micros(self.keepalive.least())); // a standstill may have made others long
             first = self.lanes.update(now, rtt, is_for_lanes.then_some((&mut *buf, frames_end)));
             if first.is_none() {
                 buf.truncate(frames_start);
@@ -203,7 +203,7 @@ impl Connection {
             if asks_alone && self.write_ack(&mut out, self.received.newest(now)) {
                 let _ = out.frames.push(&Frame::Ecn(self.packets_received()));
             }
-            out.written.is_ping = out.push(&Frame::Ping(now.as_micros()));
+            out.written.is_ping = out.push(&Frame::Ping(self.stamps().make(now)));
             self.stats.pings += u64::from(out.written.is_ping);
         }
         if !out.written.any && !out.written.is_half && !repairs {
@@ -386,6 +386,7 @@ impl Connection {
         if written.is_half {
             self.seal.told(now);
         }
+        self.seal.skip(self.path.key());
         let len = buf.len() - start;
         if let Some(marks) = &mut self.marks {
             marks.on_sent();

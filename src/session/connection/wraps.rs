@@ -191,9 +191,9 @@ fn sessions_whose_numbers_come_round_keep_their_promises() {
         (0..300).for_each(|_| world.step(false));
         world.check();
         for (end, first) in world.ends.iter().zip(packets) {
-            let sealed = end.seal.sealed();
-            wrapped[0] += u32::from(sealed >> 16 > first >> 16);
-            wrapped[1] += u32::from(sealed >> 32 > first >> 32);
+            let next = end.seal.next();
+            wrapped[0] += u32::from(next >> 16 > first >> 16);
+            wrapped[1] += u32::from(next >> 32 > first >> 32);
             wrapped[2] += u32::from(end.kcp_stats(BY_KCP).unwrap().snd_nxt.0 < 1 << 20);
         }
     }

@@ -6,13 +6,17 @@
 #![expect(clippy::missing_errors_doc, reason = "the errors say when")]
 
 mod mask;
+mod skips;
 
 pub(in crate::session) use mask::MaskKey;
 
 use super::crypto::{Protection, Renewal};
 use super::replay::{ReplayWindow, Replayed, expand, truncate};
 use super::wire::{DATA_HEADER_LEN, Data, PacketError, RekeyFrame};
+use crate::hash::Keyed;
 use crate::time::Time;
+use skips::Skips;
+use std::num::NonZeroU32;
 use thiserror::Error;
 
 #[cfg(all(fuzzing, feature = "crypto"))]
@@ -25,6 +29,8 @@ pub struct Seal {
     mask_key: Option<MaskKey>,
     /// Number of the next packet to seal.
     next_pn: u64,
+    /// `None`: no number is skipped.
+    skips: Option<Skips>,
     window: ReplayWindow,
     /// Packets with a wrong checksum or tag.
     forged: u64,
@@ -97,6 +103,7 @@ impl Seal {
             protection,
             mask_key: None,
             next_pn: 0,
+            skips: None,
             window: ReplayWindow::default(),
             forged: 0,
             overhead,
@@ -121,6 +128,31 @@ impl Seal {
     #[must_use]
     pub fn sid_for(&self, sid: u32) -> u32 {
         self.mask_key.as_ref().map_or(sid, |key| mask::sid_for(key, sid))
+    }
+
+    /// From now on, [`skip`](Self::skip) leaves out one of 2^`bits` packet numbers, at places that follow from this key.
+    /// All calls take the same one, which the peer must not know.
+    pub(in crate::session) fn skip_numbers(&mut self, key: Keyed, bits: NonZeroU32) {
+        self.skips = Some(Skips::new(key, bits, self.next_pn));
+        self.skip(key);
+    }
+
+    /// Skips the next number if that is due. Call it after each packet.
+    #[inline]
+    pub(in crate::session) fn skip(&mut self, key: Keyed) {
+        if let Some(skips) = &mut self.skips {
+            self.next_pn = skips.pass(key, self.next_pn);
+        }
+    }
+
+    /// Which of the 33 numbers up to `newest` were skipped: bit n is for `newest` - n.
+    pub(in crate::session) fn skipped_among(&self, key: Keyed, newest: u64) -> u64 {
+        self.skips.map_or(0, |skips| skips.among(key, newest))
+    }
+
+    /// How many numbers up to `pn` were skipped.
+    pub(in crate::session) fn skipped_up_to(&self, key: Keyed, pn: u64) -> u64 {
+        self.skips.map_or(0, |skips| skips.up_to(key, pn))
     }
 
     /// Appends room for the header of a packet to the buffer; append the frames next. Returns where the
@@ -219,10 +251,16 @@ impl Seal {
         self.window.mark(pn)
     }
 
-    /// Number of packets sealed, which is the number of the next one.
+    /// The number of the next packet.
     #[must_use]
-    pub const fn sealed(&self) -> u64 {
+    pub const fn next(&self) -> u64 {
         self.next_pn
+    }
+
+    /// The number of the last packet that was sealed; 0 if none was.
+    pub(in crate::session) fn last(&self, key: Keyed) -> u64 {
+        let last = self.next_pn.saturating_sub(1);
+        last - u64::from(self.skips.is_some_and(|skips| skips.is_skipped(key, last)))
     }
 
     /// The highest number of an opened packet.

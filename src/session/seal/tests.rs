@@ -46,7 +46,7 @@ fn a_sealed_packet_opens_once_and_costs_the_stated_overhead() {
             assert_eq!(opened, Opened { pn: pn as u64, newest: true, body });
             assert_eq!(server.open(NOW, &mut whole.clone()), Err(OpenError::Replayed(Replayed::Duplicate)));
         }
-        assert_eq!((client.sealed(), server.newest(), server.forged), (3, Some(2), 0));
+        assert_eq!((client.next(), server.newest(), server.forged), (3, Some(2), 0));
     }
 }
 
