@@ -11,9 +11,12 @@ use crate::time::Time;
 use std::net::SocketAddr;
 
 impl Connection {
-    /// Copies the frames of a packet that leaves, if the address pays for them.
+    /// Copies the frames of a packet that leaves, if the address pays for them and the copy can have the next number.
     #[inline]
     pub(super) fn copy(&mut self, frames: &[u8]) {
+        if self.seal.skips_after_next() {
+            return;
+        }
         let overhead = self.seal.overhead();
         let question = if self.is_closed() { 0 } else { overhead + PATH_FRAME };
         if self.path.can_copy(1 + frames.len() + overhead, question) {

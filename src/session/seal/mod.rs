@@ -145,6 +145,12 @@ impl Seal {
         }
     }
 
+    /// Whether the number after the next packet's is left out.
+    #[inline]
+    pub(in crate::session) const fn skips_after_next(&self) -> bool {
+        matches!(self.skips, Some(skips) if skips.next == self.next_pn + 1)
+    }
+
     /// Which of the 33 numbers up to `newest` were skipped: bit n is for `newest` - n.
     pub(in crate::session) fn skipped_among(&self, key: Keyed, newest: u64) -> u64 {
         self.skips.map_or(0, |skips| skips.among(key, newest))

@@ -11,7 +11,7 @@ pub(super) struct Skips {
     /// log2 of the length of a block.
     bits: NonZeroU32,
     /// The first skipped number that is not below the next packet's.
-    next: u64,
+    pub(super) next: u64,
 }
 
 impl Skips {
