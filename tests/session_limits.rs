@@ -35,6 +35,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("attacks/headers.rs"),
         include_str!("attacks/memory.rs"),
         include_str!("attacks/network.rs"),
+        include_str!("attacks/work.rs"),
         include_str!("../src/channel/packed/send.rs"),
         include_str!("../src/session/connection/path.rs"),
         include_str!("../src/session/seal/tests/noise.rs"),
