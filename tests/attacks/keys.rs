@@ -233,6 +233,7 @@ fn new_keys_survive_loss_reordering_a_move_and_a_close() {
 }
 
 /// How long the latest of 200 messages took, ms, with an exchange after so many packets.
+#[expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 fn on_a_bad_path(seed: u64, key_update: u32) -> (u64, World) {
     let session = SessionConfig { key_update, ..SessionConfig::default() };
     let bad = LinkConfig {

@@ -29,11 +29,12 @@ pub(super) struct Route {
 }
 
 /// Challenges, derived from a key: nobody without it can predict the next one.
-#[derive(Debug)]
 struct Questions {
     key: [u64; 2],
     count: u32,
 }
+
+printed_without_secrets! { Questions { count } }
 
 /// What is known about other addresses.
 ///

@@ -67,7 +67,6 @@ pub(super) fn all() {
     packets(1 << 14, 1, 1 << 15);
     packets(1 << 14, 256, 128);
     datagrams();
-    repairs();
     strangers();
 }
 
@@ -267,9 +266,6 @@ fn datagrams() {
     room.count_many("session: DGRAMs", |_| Frame::Dgram(b"1"));
     room.count("session: DGRAM", &[Frame::Dgram(&[1; 1100])]);
 }
-
-/// As many repairs as a session keeps, the last of which rebuilds what others cover.
-fn repairs() {}
 
 fn strangers() {
     let mut world = open_server(ServerConfig::insecure(SessionConfig::default()));
