@@ -17,13 +17,11 @@ pub(super) struct Rtt {
     pub(super) rto: u32,
     /// Shortest round trip measured; `u32::MAX`: none.
     min: u32,
-    /// The shortest round trip to be believed, µs; 0: any.
-    pub(super) least: u32,
 }
 
 impl Rtt {
     pub(super) const fn new() -> Self {
-        Self { srtt: 0, rttvar: 0, rto: RTO_DEFAULT, min: u32::MAX, least: 0 }
+        Self { srtt: 0, rttvar: 0, rto: RTO_DEFAULT, min: u32::MAX }
     }
 
     /// Adds a measured round trip, ms. As in ikcp.c, a sample of 0 ms leaves a new estimate unset.
@@ -79,7 +77,9 @@ impl<O: Output> Kcp<O> {
     /// 1.5 times that. Only the first one has an effect. Acknowledgements that come sooner than the second do not count.
     #[inline]
     pub(crate) fn expect_round_trip(&mut self, micros: u64, least: u64) {
-        self.rtt.least = u32::try_from(least).unwrap_or(u32::MAX);
+        if let Some(Work { by_time, .. }) = self.work.as_deref_mut() {
+            by_time.believe_from(u32::try_from(least).unwrap_or(u32::MAX)); // without it, nothing is in flight
+        }
         if self.rtt.srtt == 0 && micros > 0 && self.rtt.min().is_none() && self.config.is_by_time() {
             self.rtt.expect(u32::try_from(micros).unwrap_or(u32::MAX).min(EXPECTED_MAX));
         }

@@ -19,6 +19,8 @@ pub(in crate::kcp) struct Proven {
     rtt: u32,
     /// How many shorter ones were measured since, and the longest of them, µs.
     shorter: (u8, u32),
+    /// The shortest round trip to be believed, µs, as the owner knows it; 0: any.
+    pub(super) least: u32,
     /// What speaks against those: they are forgotten at [`DOUBTS_MAX`].
     doubts: u8,
     /// Acknowledgements that came too early.
@@ -29,14 +31,14 @@ pub(in crate::kcp) struct Proven {
 
 impl Default for Proven {
     fn default() -> Self {
-        Self { rtt: u32::MAX, shorter: (0, 0), doubts: 0, early: 0, is_surprised: false }
+        Self { rtt: u32::MAX, shorter: (0, 0), least: 0, doubts: 0, early: 0, is_surprised: false }
     }
 }
 
 impl Proven {
     /// Believes all acknowledgements from now on.
     pub(super) const fn believe_all(&mut self) {
-        (self.rtt, self.shorter) = (0, (0, 0));
+        (self.rtt, self.shorter, self.least) = (0, (0, 0), 0);
     }
 
     /// A token came back after `age` µs. A few alone may have been guessed.
@@ -88,7 +90,7 @@ impl<O: Output> Kcp<O> {
         let is_named = segment.flight.ts == ts;
         let age = u32::try_from(now.since(ts));
         let is_early = match is_named {
-            true => age.is_ok_and(|age| age < self.rtt.least),
+            true => age.is_ok_and(|age| age < proven.least),
             false => proven.is_early(now, &segment.flight),
         };
         if is_named && !is_early {
@@ -121,7 +123,7 @@ impl<O: Output> Kcp<O> {
     /// The same for an acknowledgement of a segment with `Classic`, which any peer can name. A segment that was sent
     /// twice is believed.
     pub(in crate::kcp) fn believes_classic(&mut self, now: Millis, sn: Sn) -> bool {
-        let least = i64::from(self.rtt.least);
+        let least = self.work.as_deref().map_or(0, |work| i64::from(work.by_time.proven.least));
         if least == 0 {
             return true;
         }

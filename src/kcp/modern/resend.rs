@@ -30,6 +30,12 @@ pub(in crate::kcp) struct ByTime {
 }
 
 impl ByTime {
+    /// No round trip is believed to be shorter than this, µs.
+    #[inline]
+    pub(in crate::kcp) const fn believe_from(&mut self, least: u32) {
+        self.proven.least = least;
+    }
+
     /// When something may be lost, if nothing arrives before. `None`: nothing is in flight.
     pub(in crate::kcp) fn due_at(&self, now: Time, rtt: &Rtt) -> Option<Time> {
         let oldest = self.flights.rows.front()?.first;
@@ -42,6 +48,7 @@ impl ByTime {
     /// From now on, everything arrives over another path.
     pub(in crate::kcp) fn path_changed(&mut self, now: Time) {
         self.rack.path_changed(now);
+        self.proven.least = 0;
         self.protection.floor = Floor::default();
         self.hold = Hold::default();
         self.undo = Undo::default();
