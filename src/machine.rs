@@ -101,9 +101,10 @@ pub trait Machine {
     /// ```
     fn set_unix_time(&mut self, _now: Time, _unix: Duration) {}
 
-    /// Says that another network leads to the peers from now on: a phone has gone from Wi-Fi to LTE. What was measured of
-    /// the path is forgotten. Returns whether the peers follow to another port, so that you may send from one. By default
-    /// this does nothing: only clients need it, see [`session::Client`](crate::session::Client#method.path_changed).
+    /// Call this when this machine changes networks: a phone has gone from Wi-Fi to LTE. What was measured of
+    /// the path is forgotten. Returns whether the peers follow to another port, so that you may send from
+    /// one. By default this does nothing: only clients need it, see
+    /// [`session::Client`](crate::session::Client#method.path_changed).
     fn path_changed(&mut self, _now: Time) -> bool {
         false
     }

@@ -47,23 +47,24 @@ impl Rate {
         self.limit.spend(now, &mut self.full_at)
     }
 
-    /// How much of the bucket is spent beyond the half of it, in 256ths of that.
+    /// How much of the bucket's second half is spent, in 256ths of that half.
     pub(crate) fn strain(&self, now: Time) -> u32 {
         let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         strain(micros(self.full_at.since(now)), micros(self.limit.bucket))
     }
 }
 
-/// How much of `all` is used beyond the half of it, in 256ths of that.
+/// How much of the second half of `all` is used, in 256ths of that half.
 pub(crate) fn strain(used: u64, all: u64) -> u32 {
     let beyond = used.saturating_mul(2).saturating_sub(all).saturating_mul(256);
     u32::try_from(beyond.checked_div(all).unwrap_or(256).min(256)).unwrap_or(256)
 }
 
 /// A time for each address, or for each network. The tables have a fixed size and map addresses to times by a
-/// keyed hash, so a flood from many addresses costs no memory. An address has a time in each of two tables, and the
-/// earlier one counts: a flood from n addresses affects one of (entries / n)² others. Source: Estan and Varghese, New
-/// Directions in Traffic Measurement and Accounting, 2002, multistage filters with conservative update.
+/// keyed hash, so a flood from many addresses costs no memory. An address has a time in each of two tables,
+/// and the earlier one counts: a flood from n addresses affects one in (entries / n)² others. Source: Estan
+/// and Varghese, New Directions in Traffic Measurement and Accounting, 2002, multistage filters with
+/// conservative update.
 #[derive(Clone, Debug)]
 struct Times {
     tables: [Box<[Time]>; 2],
@@ -160,8 +161,8 @@ pub(crate) fn network(address: SocketAddr) -> IpAddr {
     }
 }
 
-/// What is usually allocated to one provider: the /16 network of an IPv4 address, or the /32 of an IPv6 address. It is
-/// named by its last address, so it is no [`network`] as well.
+/// The addresses usually allocated to one provider: the /16 network of an IPv4 address, or the /32 of an IPv6
+/// address. It is represented by its last address, so that it never equals a [`network`].
 pub(crate) fn region(address: SocketAddr) -> IpAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() | u128::MAX >> 32).into(),

@@ -67,7 +67,8 @@ impl Decoder {
         self.history.memory() + self.solver.memory() + self.sum.memory()
     }
 
-    /// A datagram of `bytes` bytes came, which pays for some work. Call this for each, before what is in it.
+    /// Notes that a datagram of `bytes` bytes came, which pays for some work. Call this for each datagram,
+    /// before passing on what is in it.
     pub fn earn(&mut self, now: Time, bytes: usize) {
         self.effort.earn(now, bytes);
     }

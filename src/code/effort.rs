@@ -1,11 +1,11 @@
-//! How much a decoder may compute: the datagrams of the peer pay for it.
+//! Limits how much a decoder computes: each datagram of the peer pays for some work.
 
 use crate::time::Time;
 
-/// Work that was paid for and not done yet, in units of about 64 instructions.
+/// Work that was paid for and has not been done yet, in units of about 64 instructions.
 ///
-/// A peer decides what its repairs cost: the dearest may be worth many milliseconds, which the last one of them causes.
-/// So each datagram pays for some work, for more than honest repairs take, and what is not paid for is not done.
+/// A peer decides what its repairs cost, and the last of them can cause many milliseconds of work at once. So
+/// each datagram pays for some work, more than honest repairs take. Work that is not paid for is not done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     left: u32,
@@ -16,10 +16,11 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// Begins with what can be saved up at most: losses may come first.
+    /// Starts with the most that can be saved up, because losses may come first.
     pub(super) const FULL: Self = Self { left: SAVED_MAX, spent: 0, paid_at: Time::ZERO };
 
-    /// A datagram of `bytes` bytes came. Several parts of a datagram, which come at the same time, pay by their bytes alone.
+    /// Adds what a datagram of `bytes` bytes pays. If several parts of a datagram come at the same time, the
+    /// later ones pay by their bytes alone.
     pub(super) fn earn(&mut self, now: Time, bytes: usize) {
         let each = if self.paid_at == now { 0 } else { EACH };
         self.paid_at = now;
@@ -47,8 +48,8 @@ pub(super) fn of_rows(rows: usize) -> u32 {
 
 /// Most that can be saved up: 4 million instructions. More than any sum of segments that fit into a datagram takes.
 pub(super) const SAVED_MAX: u32 = 1 << 16;
-/// What each datagram pays, and one more for so many bytes of it: together less than 50,000 instructions for the longest on most
-/// paths.
+/// What each datagram pays, and the bytes for which it pays one unit more: together less than 50,000
+/// instructions for the longest datagram on most paths.
 const EACH: u32 = 400;
 const BYTES: usize = 4;
 /// Price of adding a row to another, or of the coefficients of a repair.

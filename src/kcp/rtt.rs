@@ -72,9 +72,10 @@ impl Rtt {
 }
 
 impl<O: Output> Kcp<O> {
-    /// Tells the round trip that was measured elsewhere, µs, and the shortest one that can be, by proofs that the peer
-    /// could not make up; 0: none. Modern recovery uses the first until it measures one: nothing counts as lost before
-    /// 1.5 times that. Only the first one has an effect. Acknowledgements that come sooner than the second do not count.
+    /// Sets a round trip that was measured elsewhere, `micros`, and the shortest one that the peer could not
+    /// have faked, `least`, both in µs; 0: unknown. Modern recovery uses `micros` until it measures a round
+    /// trip itself: nothing counts as lost before 1.5 times that. Only the first `micros` has an effect.
+    /// Acknowledgements that come sooner than `least` do not count.
     #[inline]
     pub(crate) fn expect_round_trip(&mut self, micros: u64, least: u64) {
         if let Some(Work { by_time, .. }) = self.work.as_deref_mut() {

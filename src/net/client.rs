@@ -134,10 +134,11 @@ impl Client {
         self.machine.state()
     }
 
-    /// Says that the machine has changed networks; see
-    /// [`session::Client::path_changed`](crate::session::Client#method.path_changed). Whoever hears of it from the system says it here, so that nothing leaves
-    /// there under the old number. The client also notices by itself, within 250 ms while it is pumped. A client that has
-    /// opened its socket itself sends from another port then.
+    /// Call this when the machine has changed networks; see
+    /// [`session::Client::path_changed`](crate::session::Client#method.path_changed). The client also notices
+    /// by itself, within 250 ms while it is pumped. If the system tells you sooner, call this at once, so
+    /// that nothing leaves by the new network under the old number. A client that opened its own socket then
+    /// sends from another port.
     pub fn path_changed(&mut self) {
         let now = self.clock.now();
         self.line.path_changed(now, &mut self.machine);

@@ -264,7 +264,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
         Self { port, neighbours: None, wall: WallClock::default(), way: None }
     }
 
-    /// From now on, notices when another network leads to the peer.
+    /// Starts to watch whether another network leads to the peer.
     pub(super) fn watch(&mut self) {
         self.way = Some(Way::default());
     }
@@ -280,8 +280,8 @@ impl<M: Machine, S: Socket> Line<M, S> {
         from.replace(ip).is_some_and(|before| before != ip)
     }
 
-    /// Another network leads to the peer. Sends by another port, if the socket is our own: the old one would show who
-    /// has come.
+    /// Handles that another network leads to the peer. Sends from another port, if the socket is our own: the
+    /// old port would give away who has come.
     pub(super) fn path_changed(&mut self, now: Time, machine: &mut M) {
         if machine.path_changed(now)
             && let Some(Way { to: Some(to), .. }) = self.way

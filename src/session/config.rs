@@ -79,8 +79,8 @@ settings! {
         /// let a client that changes networks use [another number](crate::machine::Machine::path_changed) of the session,
         /// if the peer does it as well. Has no effect without encryption. On by default.
         pub mask_headers: bool = true;
-        /// Packets in either direction after which a client starts an exchange of new keys, at most once a second: 64 to
-        /// 2^20.
+        /// Packets in either direction after which a client starts an exchange of new keys: 64 to 2^20. It
+        /// starts one at most once a second.
         pub key_update: u32 = 1 << 20, 64..=1 << 20;
     }
 }

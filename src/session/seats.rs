@@ -239,8 +239,8 @@ impl Hosts {
     }
 }
 
-/// Whether a network has its share of `places`, of which `taken` are taken. The second half of them is for networks
-/// that have fewer than an eighth, or fewer than one address may have.
+/// Whether a network already has its share of `places`, of which `taken` are taken. The second half of them
+/// is for networks that have fewer than an eighth, or fewer than one address may have.
 pub(super) fn has_share(of_network: usize, taken: usize, places: usize, of_address: usize) -> bool {
     taken >= places / 2 && of_network >= (places / 8).max(of_address)
 }

@@ -79,8 +79,8 @@ stats! {
         pub redirects_refused: u64 => "whitewater_session_rejected_total" [reason: "redirects_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// Halves of new keys that the peer should not have sent: too soon, or another than before.
         pub rekeys_refused: u64 => "whitewater_session_rejected_total" [reason: "rekeys_refused", "Datagrams dropped, and refused parts of datagrams"],
-        /// Acknowledgements of packets that were never sent, which end the session, and answers to pings that were never
-        /// sent, or more than an hour ago.
+        /// Acknowledgements of packets that were never sent, which end the session, and answers to pings that
+        /// were never sent or were sent more than an hour ago.
         pub false_acks: u64 => "whitewater_session_rejected_total" [reason: "false_acks", "Datagrams dropped, and refused parts of datagrams"],
     }
 }

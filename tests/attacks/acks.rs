@@ -139,7 +139,8 @@ fn acknowledging_what_has_not_arrived_opens_no_window() {
     }
 }
 
-/// Who knows when the server sends can name each transmission, but is not believed sooner than half a round trip later.
+/// Whoever knows when the server sends can name each transmission, but is not believed sooner than half a
+/// round trip later.
 #[test]
 fn guessing_all_transmissions_opens_no_window_sooner_than_after_half_a_round_trip() {
     let session = SessionConfig::default();

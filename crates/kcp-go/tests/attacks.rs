@@ -97,7 +97,7 @@ fn parity_that_waits_for_more_counts_for_the_memory_of_all_peers() {
     }
 }
 
-/// Who has little memory left loses the help of parity, and nothing else.
+/// Whoever has little memory left loses the help of parity, and nothing else.
 #[test]
 fn a_peer_is_served_beside_others_whose_parity_fills_the_memory() {
     let (mut peers, now) = (listener(128, 127), Time::from_millis(1));

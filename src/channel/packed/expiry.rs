@@ -5,13 +5,13 @@ use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The times at which messages expire, with their ids. Those that are gone are dropped when their turn comes, or when they
-/// are half of all.
+/// The times at which messages expire, with their ids. The entry of a message that is gone is dropped when
+/// its turn comes, or when such entries are half of all.
 #[derive(Debug, Default)]
 pub(super) struct Expiry(BinaryHeap<Reverse<(Time, u16)>>);
 
 impl Expiry {
-    /// Adds a message that is the last of so many `stored` ones. `is_there` says which of the others are still stored.
+    /// Adds a message, the newest of `stored` ones. `is_there` says which of the others are still stored.
     pub(super) fn insert(
         &mut self,
         at: Time,
@@ -25,7 +25,7 @@ impl Expiry {
         self.0.push(Reverse((at, id.0)));
     }
 
-    /// Drops what comes before the first that is still there.
+    /// Drops the entries before the first whose message is still stored.
     pub(super) fn tidy(&mut self, is_there: impl Fn(Time, Seq16) -> bool) {
         while self.0.peek().is_some_and(|Reverse((at, id))| !is_there(*at, Seq16(*id))) {
             self.0.pop();
@@ -48,5 +48,5 @@ impl Expiry {
     }
 }
 
-/// Up to so many messages, what is gone may stay.
+/// Up to this many entries, those of messages that are gone may stay.
 const FEW: u16 = 64;

@@ -4,8 +4,9 @@ use super::{mul_add, times_x};
 
 /// Adds a multiple of `from` to each of `to`, which are at least as long. `factor` gets their indices.
 ///
-/// For many of them, the multiples of each block by all values of half a byte are made first: any other multiple is the sum of
-/// two of these. Source of the idea: the method of four Russians, V. Arlazarov et al. 1970.
+/// If there are many sums, the multiples of each block by all values of half a byte are computed first: any
+/// other multiple is the sum of two of these. Source of the idea: the method of four Russians, V. Arlazarov
+/// et al. 1970.
 pub fn add_products(from: &[u8], to: &mut [Vec<u8>], factor: impl Fn(usize) -> u8) {
     if to.len() < MANY {
         return to.iter_mut().enumerate().for_each(|(at, to)| mul_add(to, factor(at), from));
@@ -52,7 +53,7 @@ type Block = [u8; BLOCK];
 
 /// Bytes whose multiples are made at once: the multiples stay in the first-level cache.
 const BLOCK: usize = 256;
-/// From so many sums on, making the multiples first is cheaper.
+/// With this many sums or more, computing the multiples first is cheaper.
 const MANY: usize = 4;
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Which acknowledgements are believed: those that name a transmission, and others if a round trip could have passed.
 //!
-//! A peer that acknowledges what has not arrived yet would be sent as much as it asks for, whatever its path carries. It
-//! cannot guess the token of a transmission that it has not received, so tokens prove how long a round trip takes. Some
-//! would be guessed by a peer that tries often enough, and all with `Classic`: so the owner knows a shortest round trip.
-//! Source of the attack: Savage et al., "TCP Congestion Control with a Misbehaving Receiver", 1999; RFC 9000 section 21.4.
+//! A peer that acknowledges what has not arrived yet would be sent as much as it asks for, whatever its path
+//! carries. It cannot guess the token of a transmission that it has not received, so tokens prove how long a
+//! round trip takes. But a peer that tries often enough guesses some, and with `Classic` it can name all of
+//! them. So the owner also sets a shortest round trip to believe. Source of the attack: Savage et al., "TCP
+//! Congestion Control with a Misbehaving Receiver", 1999; RFC 9000 section 21.4.
 
 use crate::kcp::stats::count;
 use crate::kcp::transmit::Flight;
@@ -21,11 +22,11 @@ pub(in crate::kcp) struct Proven {
     shorter: (u8, u32),
     /// The shortest round trip to be believed, µs, as the owner knows it; 0: any.
     pub(super) least: u32,
-    /// What speaks against those: they are forgotten at [`DOUBTS_MAX`].
+    /// Evidence against the shorter ones, which are forgotten at [`DOUBTS_MAX`].
     doubts: u8,
     /// Acknowledgements that came too early.
     early: u32,
-    /// One of them only because of what the owner knows, which may be out of date.
+    /// One of them was early only by what the owner knows, which may be out of date.
     is_surprised: bool,
 }
 

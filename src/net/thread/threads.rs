@@ -230,8 +230,8 @@ verbs!(Server, Some(id), id: SessionId);
 verbs!(Client, None);
 
 impl Client {
-    /// Says that the machine has changed networks; see [`Client::path_changed`](crate::Client::path_changed). The client also notices
-    /// by itself.
+    /// Call this when the machine has changed networks; see
+    /// [`Client::path_changed`](crate::Client::path_changed). The client also notices by itself.
     pub fn path_changed(&mut self) {
         self.handle.run_at(None, net::Client::path_changed);
     }

@@ -258,9 +258,9 @@ impl Session {
         state.source(self.handle.id).map_or_else(String::new, |connection| connection.close_text().to_owned())
     }
 
-    /// Says at a client that the machine has changed networks; see
-    /// [`Client::path_changed`](crate::Client::path_changed). The session also notices by itself, while anything is sent or
-    /// received. At a server it does nothing.
+    /// Call this at a client when the machine has changed networks; see
+    /// [`Client::path_changed`](crate::Client::path_changed). The session also notices by itself, while
+    /// anything is sent or received. At a server it does nothing.
     pub fn path_changed(&self) {
         self.handle.shared.path_changed.store(true, Relaxed);
         self.handle.shared.change(|_| ());

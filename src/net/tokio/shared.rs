@@ -26,7 +26,7 @@ pub(super) struct Shared<C: Core> {
     state: Mutex<State<C>>,
     pub(super) clock: Clock,
     pub(super) local_addr: SocketAddr,
-    /// A client has heard that it is in another network, and its driver has not.
+    /// The application has said that the network has changed, and the driver has not handled it yet.
     pub(super) path_changed: AtomicBool,
 }
 

@@ -353,14 +353,15 @@ impl Machine for Client {
         }
     }
 
-    /// Says that another network leads to the server from now on. An encrypted session goes on there, the server hears from
-    /// us at once, and what was measured of the path is forgotten. If headers are
-    /// [masked](super::SessionConfig::mask_headers), packets have other numbers then, so that nobody can tell by their
-    /// bytes that both networks carry the same session. Returns whether there is encryption. Before the session is up, this
-    /// does nothing else.
+    /// Call this when another network leads to the server. An encrypted session then goes on over that
+    /// network: the server hears from us at once, and what was measured of the path is forgotten. If headers
+    /// are [masked](super::SessionConfig::mask_headers), packets have other numbers from then on, so that
+    /// nobody can tell by their bytes that both networks carry the same session. Returns whether the session
+    /// is encrypted. Before the session is up, this does nothing else.
     ///
-    /// Call it once for each change, before anything leaves by the other network, and send from another port there. A
-    /// client has two spare numbers and gets others 2 s after it has used one; without one, it keeps its number.
+    /// Call it once for each change, before anything leaves by the other network, and send from another port
+    /// there. A client has two spare numbers, and gets another one 2 s after it has used one. A client
+    /// without a spare one keeps its number.
     fn path_changed(&mut self, now: Time) -> bool {
         let now = self.tick(now);
         if let Some(connection) = self.connection_mut() {

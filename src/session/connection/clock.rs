@@ -34,13 +34,13 @@ pub(super) struct Keepalive {
     /// Nothing has been received yet: the peer may be waiting to hear from this end.
     unheard: bool,
     ping_now: bool,
-    /// The shortest time in which the peer has proven that a packet of ours arrived: it answered a ping, or our end of
-    /// the handshake, µs. 0: none.
+    /// The shortest time, µs, in which the peer has proven that a packet of ours arrived, by its answer to a
+    /// ping or to our end of the handshake. 0: none.
     proven: u32,
 }
 
-/// What pings ask for: when they left, with a tag that only this end can make. So nobody can answer a ping that has
-/// not arrived.
+/// What a ping contains: when it left, with a tag that only this end can make. So nobody can answer a ping
+/// that has not arrived.
 #[derive(Clone, Copy)]
 pub(super) struct Stamps(pub(super) Keyed);
 
@@ -124,8 +124,9 @@ impl Keepalive {
         self.proven = 0;
     }
 
-    /// The shortest round trip to be believed. The peer says how long its answers have waited, and may say too much.
-    /// Source: RFC 9002 section 5.3, by half, since a path that has become shorter is measured sooner than proven.
+    /// The shortest round trip to be believed: the peer says how long its answers have waited, and may say
+    /// too much. It is half of the shortest that was proven, since a shorter path is measured sooner than
+    /// proven. Source: RFC 9002 section 5.3.
     pub(super) fn least(&self) -> Duration {
         Duration::from_micros(u64::from(self.proven / 2))
     }

@@ -1,5 +1,5 @@
-//! Copies of packets for an address where the peer may be now. Each is a packet of its own, so that nobody can tell by
-//! its bytes that both carry the same session. What both have counts once.
+//! Copies of packets for an address where the peer may be now. Each copy is a packet of its own, so that
+//! nobody can tell by its bytes that it carries the same session. Frames that arrive in both count once.
 
 use super::Connection;
 use super::path::Route;
@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// Writes the packet after the one that was copied.
+    /// Writes the copy, as the packet after the one that was copied.
     #[cold]
     pub(super) fn seal_copy(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let (to, frames) = self.path.pop_copy()?;
@@ -64,7 +64,8 @@ impl Connection {
         Some(to.address)
     }
 
-    /// A packet has the frames of the one before. Returns whether that has not arrived, as it has now.
+    /// Handles a COPY: the packet has the frames of the one before. Returns whether that one had not arrived;
+    /// from now on it counts as arrived.
     pub(super) fn on_copied(&mut self, now: Time, handled: &mut Handled) -> bool {
         self.received.add(now, handled.pn, None);
         let Some(copied) = handled.pn.checked_sub(1) else { return false };

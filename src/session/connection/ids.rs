@@ -1,5 +1,6 @@
-//! Other numbers for a session. The server tells them inside of it, and the client writes another one into its packets
-//! when it is in another network. So nobody outside can tell by the number that both networks carry the same session.
+//! Other numbers for a session. The server sends them to the client inside the session, and the client
+//! switches to one when it changes networks. So nobody outside can tell by the number that both networks
+//! carry the same session.
 
 use super::Connection;
 use super::path::Route;
@@ -23,7 +24,7 @@ pub(super) enum Ids {
 pub(super) struct Supply {
     /// Numbers that are not known to have arrived.
     telling: Option<Box<Telling>>,
-    /// When the owner has to supply numbers; never: there are enough.
+    /// When the owner has to supply numbers; never, if there are enough.
     wants_at: Time,
     /// The reset token of the number in use is for another address.
     is_stale: bool,
@@ -45,7 +46,7 @@ struct Told {
 
 /// What a client knows.
 pub(super) struct Known {
-    /// Of the number in use, with the packet that it came in.
+    /// The reset token of the number in use, and the packet that it came in.
     reset_token: [u8; 16],
     token_pn: u64,
     /// The next ones.
@@ -128,8 +129,8 @@ impl Connection {
         std::mem::take(&mut supply.is_stale)
     }
 
-    /// The client uses a spare number, so another one is wanted, some time later: whoever uses them all the time gets
-    /// few.
+    /// The client uses a spare number, so another one is wanted. It is supplied some time later, so that a
+    /// client which keeps using them up gets few.
     pub(in crate::session) fn on_id_used(&mut self, now: Time) {
         if let Some(supply) = self.supply() {
             supply.wants_at = supply.wants_at.min(now + SUPPLY_AFTER);
@@ -226,14 +227,14 @@ fn remember(sids: &mut VecDeque<u32>, sid: u32) {
 
 /// Spare numbers of a session.
 pub(in crate::session) const SPARE: usize = 2;
-/// Numbers that a client remembers, longer than packets are late.
+/// Numbers that a client remembers: those of packets that may still arrive late.
 const USED: usize = 8;
-/// Packets that are remembered: more than leave with a number in a round trip.
+/// Carriers that are remembered for a number: more than leave with it in a round trip.
 const CARRIERS: usize = 4;
-/// Least and most time between two of them.
+/// Least and most time before a number is sent again.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// If no packet had room for so long, one leaves for them.
+/// If no packet had room for the numbers for this long, a packet of their own leaves.
 const ALONE_AFTER: Duration = Duration::from_secs(1);
-/// When a number that is used is replaced.
+/// How long after its use a number is replaced.
 const SUPPLY_AFTER: Duration = Duration::from_secs(2);

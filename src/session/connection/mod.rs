@@ -1,10 +1,11 @@
 //! What both ends share once a session is up: packet numbers, frames, keepalives, the close.
 //!
-//! `receive` opens a datagram and passes each frame to its part. `transmit` writes datagrams: it asks each part, the
-//! most urgent first, as often as `max_rate` allows. `clock` has the timers. The parts: `lanes` and `datagrams` hold
-//! data, `acks` acknowledges packets and answers pings, `path` knows the peer's address, `copies` sends to where it may be as well, `ids` the numbers of the session, `mtu` how long datagrams may
-//! be, `parts` cuts frames that are too long, `life` closes, `redirect` moves the client to another server, `repairs`
-//! rebuilds lost packets. `memory` counts what all of it uses; `loss` and `observe` measure it.
+//! `receive` opens a datagram and passes each frame to its part. `transmit` writes datagrams: it asks each
+//! part, the most urgent first, as often as `max_rate` allows. `clock` has the timers. The parts: `lanes` and
+//! `datagrams` hold data, `acks` acknowledges packets and answers pings, `path` knows the peer's address,
+//! `copies` sends to where it may be as well, `ids` the numbers of the session, `mtu` how long datagrams may
+//! be, `parts` cuts frames that are too long, `life` closes, `redirect` moves the client to another server,
+//! `repairs` rebuilds lost packets. `memory` counts what all of it uses; `loss` and `observe` measure it.
 
 mod acks;
 mod clock;
@@ -77,7 +78,7 @@ pub struct Connection {
     seal: Seal,
     peer: Peer,
     path: Path,
-    /// Absent at a server that has no others to tell.
+    /// Absent at a server that has no other numbers to tell.
     ids: Option<Box<Ids>>,
     keepalive: Keepalive,
     lanes: Lanes,
@@ -275,5 +276,6 @@ impl Connection {
     }
 }
 
-/// One of 2^6 packet numbers is skipped: whoever acknowledges what has not arrived is found within two blocks.
+/// One of 2^6 packet numbers is skipped: a peer that acknowledges what has not arrived is found out within
+/// two blocks.
 const SKIP: NonZeroU32 = NonZeroU32::new(6).unwrap();

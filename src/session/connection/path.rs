@@ -41,8 +41,8 @@ printed_without_secrets! { Questions { count } }
 /// An observer whose copies arrive before the packets themselves looks like a peer that has moved, and may even pass
 /// challenges on to the peer. But then the packets themselves still come from the peer's address, as duplicates. So if
 /// two addresses send the same packet, the one where the peer was before is asked too, and its answer counts more.
-/// That address is remembered as long as copies come from it: whoever has the path and more addresses could otherwise
-/// move on until it is forgotten.
+/// That address is remembered as long as copies come from it. Otherwise an observer on the path with more
+/// addresses could keep moving until it is forgotten.
 /// Source: RFC 9000 section 9.3.3.
 #[derive(Debug, Default)]
 pub(super) struct Moving {

@@ -1,5 +1,5 @@
-//! New keys while a session lasts. Both halves ride on packets that leave anyway, so that a session that rests is not
-//! woken; they are repeated until they have done their work.
+//! New keys while a session lasts. Both halves ride on packets that leave anyway, so that an idle session is
+//! not woken. They are repeated until they have done their work.
 
 use super::Connection;
 use super::transmit::Out;

@@ -102,7 +102,7 @@ impl Peer {
         self.uncounted >= RECOUNT
     }
 
-    /// Is told how much it may hold from now on. Returns whether that has become its part.
+    /// Sets how much it may hold from now on. Returns whether that has become its part.
     #[inline]
     pub(super) fn allow(&mut self, allowance: Allowance) -> bool {
         let before = std::mem::replace(&mut self.allowance, allowance);
@@ -150,8 +150,8 @@ const TO_READ: u64 = 4;
 const TO_SEND: u64 = 8;
 /// About what a message takes beside its bytes.
 const SEGMENT: usize = 32;
-/// A peer is counted when it may have taken this many bytes since, a sixteenth of the least part. Between that, nothing
-/// shows that it holds less.
+/// A peer is counted again when it may have taken this many bytes since the last count, a sixteenth of the
+/// least part. Between two counts, nothing shows that it holds less.
 const RECOUNT: u64 = 2048;
 /// What it may have taken is not known.
 pub(super) const UNKNOWN: u64 = 1 << 40;

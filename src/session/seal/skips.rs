@@ -5,7 +5,7 @@ use crate::hash::Keyed;
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 
-/// One number of each block is skipped, at a place that follows from a key of this end.
+/// One number of each block is skipped, at a place derived from a key of this end.
 #[derive(Clone, Copy)]
 pub(super) struct Skips {
     /// log2 of the length of a block.

@@ -29,7 +29,7 @@ settings! {
         pub server_key: Option<Secret> = None;
         /// The key of reset tokens. With it, clients of sessions that the server no longer knows are told at once. It
         /// must survive what makes the server lose its sessions, such as a restart of the process. A client whose
-        /// address or port has changed since it connected is not told. `None`: it follows from the key of
+        /// address or port has changed since it was last told its token is not told. `None`: it follows from the key of
         /// [`tokens`](Self::tokens); without tokens, clients are told as long as the process runs.
         pub reset_key: Option<[u8; 16]> = None;
         /// What clients are told in the handshake if the application is not asked: at most 256 bytes.
@@ -37,9 +37,10 @@ settings! {
         /// Which of the servers behind one address this is: 0 to 63. It is in the top 6 bits of session ids, where
         /// [`shard_of`](crate::session::shard_of) finds it in a datagram.
         pub shard: u8 = 0, 0..=SHARDS_MAX as u64 - 1;
-        /// Most sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is full. Without
-        /// [`tokens`](Self::tokens), the second half is for networks (IPv4 /24, IPv6 /48) that have fewer than an eighth
-        /// of all, or fewer than `sessions_per_address` if that is more.
+        /// Most sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is full.
+        /// Without [`tokens`](Self::tokens), a network (IPv4 /24, IPv6 /48) gets a place of the second half
+        /// only while it has fewer than an eighth of all, or fewer than `sessions_per_address` if that is
+        /// more.
         pub max_sessions: u16 = 1024, 1..=SESSIONS_MAX;
         /// Most bytes that all sessions may hold together, 1 MiB to 2^40: their state, and what waits to be sent,
         /// acknowledged and read. A quarter is divided evenly among `max_sessions`: each session has its share, which no
@@ -51,9 +52,9 @@ settings! {
         /// Most sessions at a time from one address, whatever the port: 1 to 16,384. An IPv6 network of 64 bits counts
         /// as one address.
         pub sessions_per_address: u16 = 16, 1..=SESSIONS_MAX;
-        /// Most unconfirmed sessions: 1 to 16,384. With one more, one of them is removed: some are chosen at random, and of
-        /// those the one goes whose network has most, or the oldest. When half of the places have been taken within half
-        /// a second, networks take turns.
+        /// Most unconfirmed sessions: 1 to 16,384. When there is one more, some are chosen at random, and of
+        /// those the one is removed whose network has most, the oldest if several are equal. When half of the
+        /// places have been taken within half a second, networks take turns.
         pub half_open: u16 = 256, 1..=SESSIONS_MAX;
         /// The same for one address, whose oldest goes.
         pub half_open_per_address: u16 = 8, 1..=SESSIONS_MAX;

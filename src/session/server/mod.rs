@@ -1,10 +1,12 @@
 //! The server's end of sessions: many on one socket, and no state for strangers whose address is not proven.
 //!
-//! `admission` leads from a first datagram to a client that may join, with a token if one is required. `claims` are the
-//! addresses that it came from, and `half_open` says who goes when many who were never heard from fill the room. `opening` asks
-//! the application, and makes the session or rejects the client. `replies` answers strangers, and limits how often.
-//! `seat` holds a client from its request to the end of its session: `table` finds seats by id, which `shuffle` takes
-//! the order from and `names` knows the other numbers of, `memory` counts what they hold. `deliver` handles sessions that are up, and decides which datagram is sent next.
+//! `admission` leads from a first datagram to a client that may join, with a token if one is required.
+//! `claims` are the addresses that it came from, and `half_open` says who goes when many who were never heard
+//! from fill the room. `opening` asks the application, and makes the session or rejects the client. `replies`
+//! answers strangers, and limits how often. `seat` holds a client from its request to the end of its session:
+//! `table` finds seats by id, which `shuffle` takes the order from and `names` knows the other numbers of,
+//! `memory` counts what they hold. `deliver` handles sessions that are up, and decides which datagram is sent
+//! next.
 
 mod admission;
 mod claims;

@@ -1,5 +1,6 @@
-//! The numbers of a session in packets to the server. The first is its id. Others are told inside of the session, so
-//! they are random: whoever has seen one cannot tell which others are of the same session.
+//! The numbers of a session in packets to the server. The first is the session's id. Others are sent to the
+//! client inside the session. They are random, so whoever has seen one cannot tell which others belong to the
+//! same session.
 
 use crate::hash::Keyed;
 use crate::session::connection::SPARE;
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Names {
     pub(super) in_use: u32,
-    /// The one in use before. Packets with it may still be under way.
+    /// The number before the one in use. Packets with it may still be under way.
     before: u32,
     spare: [u32; SPARE],
 }
@@ -23,7 +24,7 @@ impl Names {
         Self { in_use: id, ..Self::default() }
     }
 
-    /// Whether packets with this number are taken, if it is the session's.
+    /// Whether packets with this number are accepted, if it is the session's.
     #[inline]
     pub(super) const fn has_used(&self, sid: u32) -> bool {
         sid == self.in_use || sid == self.before
@@ -35,7 +36,8 @@ impl Names {
         place.map(|place| *place = sid).is_some()
     }
 
-    /// Uses a number, if it is a spare one. Returns the one that is retired, or 0; `None`: it was none.
+    /// Switches to a number, if it is a spare one. Returns the number that is retired, or 0; `None`: it was
+    /// not a spare one.
     pub(super) fn take(&mut self, sid: u32) -> Option<u32> {
         let spare = self.spare.iter_mut().find(|spare| **spare == sid)?;
         *spare = 0;

@@ -62,9 +62,9 @@ impl Rates {
         self.accepts.has(now, host) && self.networks.spend(now, network) && self.accepts.spend(now, host)
     }
 
-    /// Whether there is time for the handshake of an attempt, given how short places are. Under load the networks that
-    /// have waited longest since their last handshake go first: the more load, the longer each waits, and whoever is new
-    /// does not wait.
+    /// Whether there is time for the handshake of an attempt, given how short places are. Under load,
+    /// networks that have waited longest since their last handshake go first: the higher the load, the longer
+    /// each waits. Newcomers do not wait.
     pub(super) fn handshake(&mut self, now: Time, from: SocketAddr, strain: u32) -> bool {
         let strain = strain.max(self.handshakes.strain(now));
         let wait = WAIT_MAX * (strain * strain) / (256 * 256);
@@ -99,8 +99,8 @@ impl Server {
         }
     }
 
-    /// What reset tokens are made with: the key that was set, or one that follows from that of connect tokens, or one
-    /// that nobody has after a restart.
+    /// The key of reset tokens: the one that was set, or one derived from the key of connect tokens, or one
+    /// that is lost when the process ends.
     pub(super) fn reset_key(&self) -> ResetKey {
         let of_tokens = || self.tokens.as_ref()?.reset_key();
         let own = || ResetKey::derived(&self.hash_key);
@@ -156,7 +156,7 @@ const OF_NETWORK: u32 = 8;
 const OF_ALL: u32 = 200;
 /// How long a network waits for its next handshake when all time or room is used up.
 const WAIT_MAX: Duration = Duration::from_secs(64);
-/// Networks of a region that take turns as if each were alone.
+/// How many networks of a region take turns as if each were alone.
 const OF_REGION: u32 = 64;
 /// Entries of the tables of turns, which take 256 KiB and 64 KiB.
 const NETWORKS: usize = 1 << 14;

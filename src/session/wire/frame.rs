@@ -157,8 +157,8 @@ values! {
     NewId {
         /// The client may write it into its packets from now on.
         sid: u32,
-        /// With this in a [`Reset`](super::Reset) of the same number, the server may end the session, while the client
-        /// is where it was told. Zeros: it never will.
+        /// With this token in a [`Reset`](super::Reset) of the same number, the server may end the session,
+        /// as long as the client is at the address where it was told the token. Zeros: it never will.
         reset_token: [u8; 16],
     }
 

@@ -93,7 +93,7 @@ impl Group {
         self.rebuilt = rebuilt;
     }
 
-    /// So many zeros, in the memory of a shard that is not there.
+    /// This many zeros, in the memory of a shard that has not arrived.
     fn zeros(&mut self, at: usize, len: usize) -> Vec<u8> {
         let mut zeros = self.shards.get_mut(at).map(|(bytes, _)| mem::take(bytes)).unwrap_or_default();
         let before = zeros.capacity();

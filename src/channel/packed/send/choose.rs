@@ -101,8 +101,8 @@ impl Sender {
         }
     }
 
-    /// The first message that is due, from so many after the oldest on, if the peer has room for it, whatever it has
-    /// received of those before.
+    /// The first message that is due and that the peer has room for, searched from this many after the oldest
+    /// on, whatever the peer has received of those before.
     pub(super) fn first_due(&self, ahead: u16) -> Option<Seq16> {
         let window =
             if self.config.channel.kind.is_reliable() { self.config.receive_buffer } else { u16::MAX };

@@ -74,7 +74,7 @@ impl Phases {
         Seq16(u16::from_le_bytes([low, high]))
     }
 
-    /// Goes on without an exchange that the server has not answered.
+    /// Goes on with keys derived from the present ones, because the server has not answered the exchange.
     #[cold]
     fn give_up(&mut self, now: Time) {
         if let Some(Exchange::Offered { since, .. }) = self.exchange.as_deref()

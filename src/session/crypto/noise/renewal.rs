@@ -1,5 +1,5 @@
-//! New keys inside of a session, by another Diffie-Hellman: whoever stole the keys of before cannot compute them from
-//! what they see, and from new keys nobody can compute those of before.
+//! New keys during a session, by another Diffie-Hellman exchange. Whoever stole the old keys cannot compute
+//! the new ones from what they see, and nobody can compute the old keys from the new ones.
 //!
 //! The client sends its half in a REKEY until the server has answered with its own. From then on the client seals with
 //! the new key. The server follows when it opens a packet in the next phase.
@@ -67,7 +67,8 @@ impl Exchange {
         zeroize_stack::<STACK>();
     }
 
-    /// Takes a half from the client again: the answer may have got lost. Returns whether it is the same as before.
+    /// Takes a repeated half from the client, since the answer may have been lost. Returns whether it is the
+    /// same as before.
     pub(super) fn on_repeated(&mut self, half: [u8; 32]) -> bool {
         match self {
             Self::Offered { .. } => false,
