@@ -24,6 +24,7 @@ mod mtu;
 mod observe;
 mod parts;
 mod path;
+mod question;
 mod rate;
 mod receive;
 mod redirect;

@@ -1,10 +1,9 @@
 //! The peer's address, and where it may be now: an address is not believed before it has answered.
 
+use super::question::{ASK_AGAIN, Question, Questions};
 use crate::hash::Keyed;
 use crate::pace::Rtt;
 use crate::time::Time;
-use siphasher::sip::SipHasher24;
-use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -27,14 +26,6 @@ pub(super) struct Route {
     /// The number of the session in packets to there.
     pub(super) sid: u32,
 }
-
-/// Challenges, derived from a key: nobody without it can predict the next one.
-struct Questions {
-    key: [u64; 2],
-    count: u32,
-}
-
-printed_without_secrets! { Questions { count } }
 
 /// What is known about other addresses.
 ///
@@ -80,16 +71,6 @@ struct Previous {
     looks_at: Time,
 }
 
-/// Whether the peer is at an address. The challenge is sent nowhere else, so whoever repeats it has received it there.
-#[derive(Debug)]
-struct Question {
-    route: Route,
-    challenge: [u8; 8],
-    /// When it is asked next.
-    ask_at: Time,
-    dies_at: Time,
-}
-
 /// An address from which a fresh packet came, and which has not been moved to yet.
 #[derive(Debug)]
 struct Candidate {
@@ -115,11 +96,11 @@ pub(super) struct Came {
 impl Path {
     /// Random, and known to nobody else.
     pub(super) const fn key(&self) -> Keyed {
-        Keyed(self.questions.key)
+        self.questions.key()
     }
 
     pub(super) const fn new(route: Route, moves: bool, key: [u64; 2]) -> Self {
-        Self { route, moves, response: None, questions: Questions { key, count: 0 }, moving: None }
+        Self { route, moves, response: None, questions: Questions::new(key), moving: None }
     }
 
     /// The peer may also be at `other`, where somebody asked for the same session.
@@ -415,22 +396,6 @@ impl Candidate {
     }
 }
 
-impl Questions {
-    fn next(&mut self, now: Time, route: Route, patience: Duration) -> Question {
-        let mut hasher = SipHasher24::new_with_keys(self.key[0], self.key[1]);
-        hasher.write_u64(self.count.into());
-        self.count = self.count.wrapping_add(1);
-        Question { route, challenge: hasher.finish().to_le_bytes(), ask_at: now, dies_at: now + patience }
-    }
-}
-
-impl Question {
-    fn ask(&mut self, now: Time) -> (Route, [u8; 8]) {
-        self.ask_at = now + ASK_AGAIN;
-        (self.route, self.challenge)
-    }
-}
-
 /// A third of the time that a candidate has to answer.
 fn patience(rtt: &Rtt) -> Duration {
     (2 * rtt.smoothed()).clamp(PATIENCE_MIN, PATIENCE_MAX)
@@ -444,8 +409,6 @@ const PATIENCE_MIN: Duration = Duration::from_millis(250);
 /// The most that counts of that: a frozen end measures far too long a round trip, and the peer may have moved on. So
 /// long is asked where the peer was before.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
-/// An address is asked again after this time, a candidate if it has paid for it.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// How long candidates are compared with the present address after two addresses have sent the same packet, and the
 /// peer was where it had been before.
 const CONTESTED: Duration = Duration::from_secs(10);
