@@ -314,7 +314,9 @@ mod tests {
         let is_good = |options: ww_options| unsafe { options.server() }.is_ok();
         assert!(is_good(psk) && is_good(ww_options { server_id: 1, ..tokens }));
         assert!(is_good(ww_options { suite: WW_SUITE_CHECKED, ..zeroed }));
-        let keyless = (1..=u16::MAX).filter(|suite| is_good(ww_options { suite: *suite, ..zeroed }));
+        let step = if cfg!(miri) { 0x101 } else { 1 }; // there it takes hours to try all
+        let keyless =
+            (1..=u16::MAX).step_by(step).filter(|suite| is_good(ww_options { suite: *suite, ..zeroed }));
         assert!(keyless.eq([WW_SUITE_CHECKED]));
     }
 }
