@@ -233,6 +233,13 @@ impl Connection {
         self.finish(now, buf, start, Written::probe())
     }
 
+    /// Goes back to shorter datagrams if long ones no longer arrive.
+    pub(super) fn shrink_if_lost(&mut self, now: Time) {
+        if self.mtu.search.is_some() && self.mtu.shrink_if_lost(now, self.patience()) {
+            self.set_mtu();
+        }
+    }
+
     /// Applies a new length of datagrams.
     pub(super) fn set_mtu(&mut self) {
         self.lanes.set_datagram(self.mtu.current - self.repair_room());

@@ -125,6 +125,7 @@ impl Connection {
                 self.seal_close(now, buf, reason)?;
             }
             Life::Up | Life::Draining { .. } => {
+                self.shrink_if_lost(now); // first, since it may ask for a probe
                 self.seal_probe(now, buf).or_else(|| self.seal_data(now, buf))?;
             }
         }
@@ -142,9 +143,6 @@ impl Connection {
     /// Writes a datagram of everything that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         let may_send = self.turns.allows_at() <= now;
-        if self.mtu.search.is_some() && self.mtu.shrink_if_lost(now, self.patience()) {
-            self.set_mtu();
-        }
         let start = Seal::begin(buf);
         let end = start + self.body_end();
         let (frames_start, frames_end) = (buf.len(), end - usize::from(self.repair_room()));
