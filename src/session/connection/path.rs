@@ -57,10 +57,15 @@ pub(super) struct Moving {
     switches: [Option<Time>; SWITCHES],
 }
 
-/// Where the peer was before it moved.
+/// Where the peer was before it moved, or where somebody else asked for the same session before it began.
 #[derive(Debug)]
 struct Previous {
     route: Route,
+    /// The peer may never have been there. Whoever asks and copies later than the peer can also pass on what is asked: so
+    /// the present address is asked as well, and its answer counts more.
+    yields: bool,
+    /// It waits for what the peer says at the present address.
+    has_answered: bool,
     /// Until when no later address takes its place.
     until: Time,
     /// The packet with which the peer began to move. Copies of earlier ones say nothing.
@@ -107,7 +112,8 @@ impl Path {
     pub(super) fn contest(&mut self, now: Time, other: SocketAddr) {
         if self.moves {
             let moving = self.moving.get_or_insert_default();
-            moving.previous = Some(Previous::new(now, Route { address: other, ..self.route }, 0));
+            let previous = Previous::new(now, Route { address: other, ..self.route }, 0);
+            moving.previous = Some(Previous { yields: true, ..previous });
         }
     }
 
@@ -163,7 +169,8 @@ impl Path {
     pub(super) fn heeds_copy(&self, now: Time, from: SocketAddr, pn: u64) -> bool {
         let Some(moving) = self.moving.as_deref() else { return self.moves && from != self.route.address };
         if let Some(previous) = moving.previous.as_ref().filter(|previous| previous.route.address == from) {
-            return previous.question.is_none() && pn >= previous.first && previous.looks_at <= now;
+            let is_asked = previous.question.is_some() || previous.has_answered;
+            return !is_asked && pn >= previous.first && previous.looks_at <= now;
         }
         let of_two = if from == self.route.address {
             moving.candidate.is_some() && moving.home.is_none()
@@ -214,6 +221,9 @@ impl Path {
         let Some(previous) = &mut moving.previous else { return };
         previous.looks_at = now + ASK_AGAIN;
         previous.question.get_or_insert_with(|| questions.next(now, previous.route, PATIENCE_MAX));
+        if previous.yields {
+            self.contest_home(now);
+        }
     }
 
     /// The peer asks whether this end is really at its address.
@@ -232,10 +242,8 @@ impl Path {
             moving.stay(now);
             return None;
         }
-        let is_back = |previous: &mut Previous| previous.question.as_ref().is_some_and(answers);
-        if let Some(previous) = moving.previous.take_if(is_back) {
-            moving.stay(now);
-            return Some(std::mem::replace(&mut self.route, previous.route).address);
+        if let Some(previous) = &mut moving.previous {
+            previous.has_answered |= previous.question.take_if(|question| answers(question)).is_some();
         }
         for candidate in moving.candidates() {
             candidate.has_answered |= candidate.question.challenge == response;
@@ -249,7 +257,13 @@ impl Path {
         self.update(now);
         let moving = self.moving.as_deref_mut()?;
         let was_silent = moving.home.as_ref().map(|home| home.dies_at <= now);
-        if was_silent == Some(false) {
+        let waits = was_silent == Some(false);
+        let is_back = |previous: &mut Previous| previous.has_answered && !(previous.yields && waits);
+        if let Some(previous) = moving.previous.take_if(is_back) {
+            moving.stay(now);
+            return Some(std::mem::replace(&mut self.route, previous.route).address);
+        }
+        if waits {
             return None;
         }
         // Copies of an observer who was faster before come before the packets themselves.
@@ -315,12 +329,14 @@ impl Path {
 
     fn update(&mut self, now: Time) {
         if let Some(moving) = &mut self.moving {
+            let mut has_answer = false;
             if let Some(previous) = &mut moving.previous {
                 previous.question.take_if(|question| question.dies_at <= now);
+                has_answer = previous.has_answered;
             }
             moving.candidate.take_if(|candidate| candidate.dies_at() <= now);
             moving.rival.take_if(|candidate| candidate.dies_at() <= now);
-            let has_answer = moving.candidates().any(|candidate| candidate.has_answered);
+            has_answer |= moving.candidates().any(|candidate| candidate.has_answered);
             moving.home.take_if(|home| home.dies_at <= now && !has_answer); // otherwise its silence decides
         }
     }
@@ -354,6 +370,9 @@ impl Moving {
     fn stay(&mut self, now: Time) {
         (self.candidate, self.rival, self.home) = (None, None, None);
         (self.contested, self.looks_at) = (now + CONTESTED, now + ASK_AGAIN);
+        if let Some(previous) = self.previous.as_mut().filter(|previous| previous.yields) {
+            (previous.question, previous.has_answered) = (None, false);
+        }
     }
 
     /// Whether an address may become a candidate now.
@@ -371,7 +390,8 @@ impl Came {
 
 impl Previous {
     fn new(now: Time, route: Route, first: u64) -> Self {
-        Self { route, until: now + CONTESTED, first, question: None, looks_at: Time::ZERO }
+        let (until, looks_at) = (now + CONTESTED, Time::ZERO);
+        Self { route, yields: false, has_answered: false, until, first, question: None, looks_at }
     }
 
     fn is_at(&self, now: Time, address: SocketAddr) -> bool {
