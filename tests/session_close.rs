@@ -3,9 +3,10 @@
 use crate::common;
 
 use common::ms;
-use common::sessions::{SUITE, Toward, World, forger, on};
+use common::sessions::{SUITE, Toward, World, default_kcp, forger, on, ordered};
 use whitewater::inside::session::wire::CLOSE_TEXT_MAX;
-use whitewater::session::{CloseTextError, Suite};
+use whitewater::kcp::{Config, Recovery};
+use whitewater::session::{CloseTextError, Suite, Undelivered};
 use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -142,4 +143,32 @@ fn a_client_closed_at_once_still_learns_that_everything_arrived() {
         _ => None,
     });
     assert_eq!((closed, told), (Some((CloseReason::Peer(3), true)), true));
+}
+
+/// The path becomes much shorter, so an acknowledgement comes sooner than is believed, and with it a close.
+#[test]
+fn what_a_peer_acknowledged_before_it_closed_is_delivered_however_soon_that_came() {
+    for recovery in [Config::default().recovery, Recovery::Classic] {
+        let channels = ordered([Config { recovery, ..default_kcp() }]);
+        let session = SessionConfig { channels, ..SessionConfig::default() };
+        let mut early = 0;
+        for wait in (2_000..2_500).step_by(50) {
+            let mut world = World::pair(1, &LinkConfig::with_rtt(ms(200)), &session, SUITE);
+            world.connect();
+            world.run(wait);
+            let short = LinkConfig::with_rtt(ms(20));
+            world.set_links(0, &short, &short);
+            world.session().send(on(0), b"last words").unwrap();
+            assert!(world.run_until(1_000, |world| world.client().recv(on(0)).is_some()));
+            let now = world.now;
+            world.clients[0].session.close(now, 42);
+            world.run(1_000);
+            let (.., event) = world.events.last().unwrap();
+            let undelivered = Undelivered::default();
+            let expected = Event::Closed { reason: CloseReason::Peer(42), undelivered };
+            assert_eq!(*event, expected, "{recovery:?}, {wait} ms");
+            early += world.session().kcp_stats(on(0)).unwrap().early_acks;
+        }
+        assert!(early > 0, "{recovery:?}");
+    }
 }

@@ -22,6 +22,7 @@ impl<O: Output> Kcp<O> {
             self.congestion.control_mut().on_tick(now, self.config.mss());
         }
         self.congestion.refill(now);
+        self.count_early(now);
         if self.sender.rmt_wnd == 0 || self.probe.is_active() {
             self.probe.tick(now.wire(), self.sender.rmt_wnd, self.patience());
         }
@@ -164,6 +165,9 @@ impl<O: Output> Kcp<O> {
             return now; // checked first: quick, and usually true
         }
         let mut next = self.acks_at(now);
+        if let Some(at) = self.early_counts_at(now) {
+            next = next.min(at);
+        }
         if next <= now
             || self.probe.ask
             || self.probe.tell

@@ -99,10 +99,8 @@ impl<O: Output> Kcp<O> {
         if self.config.has_repairs() {
             self.pay_for_repairs(now, datagram.len());
         }
-        let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
-        let arrivals =
-            Arrivals::new(if self.config.is_by_time() { now.token() } else { now.wire() }, self.rtt.min());
-        let mut acked = Acked { bytes: 0, newest: None, sample: None, arrivals, is_rebuilt };
+        let before = (self.sender.una(), self.sender.in_flight);
+        let mut acked = Acked::new(self.clock(now), self.rtt.min(), is_rebuilt);
         let mut has_segments = false;
         let mut rest = datagram;
         while let Some((head, data)) = RawHeader::split(rest)
@@ -136,12 +134,20 @@ impl<O: Output> Kcp<O> {
         if self.receiver.rides && has_segments {
             self.took_segments(now);
         }
+        self.after_input(now, &acked, before);
+        Ok(())
+    }
+
+    /// Applies what follows from all acknowledgements of a datagram together. `before`: the oldest segment in flight, and
+    /// how many were.
+    #[inline]
+    pub(super) fn after_input(&mut self, now: Time, acked: &Acked, (una, in_flight): (Sn, u32)) {
         let segments = self.sender.una().0.wrapping_sub(una.0);
         if self.config.is_by_time() {
             let has_progress = segments > 0 || self.sender.in_flight < in_flight;
-            self.after_acks_by_time(now, &acked, segments, has_progress);
+            self.after_acks_by_time(now, acked, segments, has_progress);
         } else {
-            self.after_acks(&acked);
+            self.after_acks(acked);
         }
         if segments > 0 || acked.bytes > 0 {
             let (rmt_wnd, mss) = (self.sender.rmt_wnd, self.config.mss());
@@ -151,7 +157,12 @@ impl<O: Output> Kcp<O> {
         if self.is_logging() {
             self.log_input(now, acked.bytes, acked.sample);
         }
-        Ok(())
+    }
+
+    /// The time as acknowledgements echo it: a token, or with `Classic` that of the wire.
+    #[inline]
+    pub(super) const fn clock(&self, now: Time) -> Millis {
+        if self.config.is_by_time() { now.token() } else { now.wire() }
     }
 
     /// Checks everything that can be checked before a datagram is applied.
@@ -227,13 +238,18 @@ impl<O: Output> Kcp<O> {
     #[inline]
     pub(super) fn apply_una(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
         if self.sender.una().is_before(head.una()) && self.believes_una(acked.arrivals.now, head.una()) {
-            let arrivals = &mut acked.arrivals;
-            acked.bytes += if self.config.is_by_time() {
-                self.sender.acknowledge_before(head.una(), |segment| arrivals.freed(&segment.flight))
-            } else {
-                self.sender.acknowledge_before(head.una(), |_| {})
-            };
+            self.free_before(head.una(), acked);
         }
+    }
+
+    #[inline]
+    pub(super) fn free_before(&mut self, una: Sn, acked: &mut Acked) {
+        let arrivals = &mut acked.arrivals;
+        acked.bytes += if self.config.is_by_time() {
+            self.sender.acknowledge_before(una, |segment| arrivals.freed(&segment.flight))
+        } else {
+            self.sender.acknowledge_before(una, |_| {})
+        };
     }
 
     /// Takes the ACKs at the front of `datagram`, starting with `first`. Each frees a segment and measures the round
@@ -263,7 +279,7 @@ impl<O: Output> Kcp<O> {
             } else if age > 0 {
                 count(&mut self.counters.rejected.ts_age); // a time ahead of our clock is no error
             }
-            if !ack.sn().is_before(una) && self.believes_classic(wire, ack.sn()) {
+            if !ack.sn().is_before(una) && self.believes_classic(wire, (ack.sn(), first.una())) {
                 acked.bytes += self.sender.acknowledge(ack.sn());
             }
             if !acked.is_rebuilt {
@@ -390,6 +406,11 @@ pub(super) struct Acked {
 }
 
 impl Acked {
+    /// At `now` on the [clock](Kcp::clock) of acknowledgements; `min_rtt`: the shortest round trip measured.
+    pub(super) fn new(now: Millis, min_rtt: Option<u32>, is_rebuilt: bool) -> Self {
+        Self { bytes: 0, newest: None, sample: None, arrivals: Arrivals::new(now, min_rtt), is_rebuilt }
+    }
+
     /// The first ACK counts, unless a later one has both a newer number and a newer time. Source: ikcp.c `ikcp_input`
     /// with `IKCP_FASTACK_CONSERVE`.
     #[inline]

@@ -122,7 +122,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Logs an accepted datagram: the bytes that it acknowledged, and the round trip if it measured one.
+    /// Logs an accepted datagram, or acknowledgements that count later: the bytes that it acknowledged, and the round trip if it measured one.
     #[cold]
     pub(super) fn log_input(&mut self, now: Time, acked_bytes: u32, sample: Option<u32>) {
         let unit = if self.config.is_by_time() { 1 } else { 1000 };
@@ -130,7 +130,9 @@ impl<O: Output> Kcp<O> {
         let Some(observer) = self.observer() else { return };
         let Observer { log, before, .. } = &mut *observer;
         let segments = after.segments_received - before.segments_received;
-        log.push(now, Event::In { segments, bytes: after.bytes_received - before.bytes_received });
+        if segments > 0 {
+            log.push(now, Event::In { segments, bytes: after.bytes_received - before.bytes_received });
+        }
         let (una, in_flight) = (after.snd_una, after.in_flight);
         if (una, in_flight) != (before.snd_una, before.in_flight) {
             let n = before.in_flight.saturating_sub(in_flight);

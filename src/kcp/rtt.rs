@@ -75,7 +75,7 @@ impl<O: Output> Kcp<O> {
     /// Sets a round trip that was measured elsewhere, `micros`, and the shortest one that the peer could not
     /// have faked, `least`, both in µs; 0: unknown. Modern recovery uses `micros` until it measures a round
     /// trip itself: nothing counts as lost before 1.5 times that. Only the first `micros` has an effect.
-    /// Acknowledgements that come sooner than `least` do not count.
+    /// Acknowledgements that come sooner than `least` count after that time.
     #[inline]
     pub(crate) fn expect_round_trip(&mut self, micros: u64, least: u64) {
         if let Some(Work { by_time, .. }) = self.work.as_deref_mut() {

@@ -39,7 +39,7 @@ stats! {
         pub rcv_queue: u32 => "whitewater_kcp_rcv_queue_segments",
         /// Segments received that wait for earlier ones.
         pub rcv_buf: u32 => "whitewater_kcp_rcv_buf_segments",
-        /// ACKs and `una` that come sooner than a round trip takes and name no transmission; they acknowledge nothing.
+        /// ACKs and `una` that come sooner than a round trip takes. They acknowledge nothing, or not yet.
         pub early_acks: u32 => "whitewater_kcp_early_acks_total",
     }
     counted by #[derive(Copy)] Counters {

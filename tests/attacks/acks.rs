@@ -73,6 +73,8 @@ enum Lie {
     Names,
     /// The same, and knows that time.
     Guesses,
+    /// The same, and says that all has arrived.
+    GuessesAll,
     /// Acknowledges honestly what arrives, and says that all has.
     Both,
 }
@@ -107,11 +109,14 @@ fn hostile(lie: Lie, session: &SessionConfig) -> (f64, u32) {
         let lies: Vec<_> = match lie {
             Lie::Una => vec![una(nxt)],
             Lie::Names => (named..nxt).map(|sn| ack(sn, time - if is_by_time { 700 } else { 0 })).collect(),
-            Lie::Guesses => under_way
+            Lie::Guesses | Lie::GuessesAll => under_way
                 .iter()
                 .map(|(_, segment)| segment)
                 .filter(|segment| segment.sn >= named)
-                .map(|segment| ack(segment.sn, segment.ts))
+                .map(|segment| Raw {
+                    una: if lie == Lie::GuessesAll { nxt } else { 0 },
+                    ..ack(segment.sn, segment.ts)
+                })
                 .collect(),
             Lie::Both => came.iter().map(|segment| ack(segment.sn, segment.ts)).chain([una(nxt)]).collect(),
         };
@@ -144,9 +149,12 @@ fn acknowledging_what_has_not_arrived_opens_no_window() {
 #[test]
 fn guessing_all_transmissions_opens_no_window_sooner_than_after_half_a_round_trip() {
     let session = SessionConfig::default();
-    let (honest, (sent, early)) = (honest(&session), hostile(Lie::Guesses, &session));
-    println!("guesses: {sent:.0} bytes a second, an honest client {honest:.0}; {early} early");
-    assert!(sent <= 2.5 * honest && early >= 100, "{sent}, and {honest} to an honest one; {early} early");
+    let honest = honest(&session);
+    for lie in [Lie::Guesses, Lie::GuessesAll] {
+        let (sent, early) = hostile(lie, &session);
+        println!("{lie:?}: {sent:.0} bytes a second, an honest client {honest:.0}; {early} early");
+        assert!(sent <= 2.5 * honest && early >= 100, "{sent}, and {honest} to an honest one; {early} early");
+    }
 }
 
 /// Round trips may grow or shrink at any time, and resends may prove needless.
@@ -177,6 +185,29 @@ fn an_honest_peer_is_believed_however_its_path_changes() {
         assert_eq!(world.closed(), None, "seed {seed}");
         println!("seed {seed}, by time {is_by_time}: {got} messages");
         assert!(!is_by_time || got > 50_000, "seed {seed}: {got} messages");
+    }
+}
+
+/// An acknowledgement that came too early counts later. Whoever sent it does not repeat it.
+#[test]
+fn an_honest_acknowledgement_that_comes_too_early_costs_no_resend() {
+    for session in [SessionConfig::default(), by_kcp(classic())] {
+        let path = |rtt| LinkConfig::with_rtt(Duration::from_millis(rtt));
+        let mut world = World::pair(1, &path(200), &session, Suite::Checked);
+        world.connect();
+        world.run(2300); // no ping is under way
+        world.set_links(0, &path(20), &path(20));
+        for _ in 0..10 {
+            world.session().send(on(0), &[1; 100]).unwrap();
+        }
+        world.drain();
+        let start = world.now;
+        assert!(world.run_until(1000, |world| world.session().is_delivered(on(0))));
+        let (stats, took) = (world.session().kcp_stats(on(0)).unwrap(), world.now.since(start));
+        println!("{took:?}, {} early", stats.early_acks);
+        assert!(took <= Duration::from_millis(110), "half of the round trip that was proven: {took:?}");
+        assert_eq!((stats.resends_timeout, stats.resends_fast), (0, 0));
+        assert!(stats.early_acks > 0);
     }
 }
 

@@ -28,7 +28,7 @@ impl<O: Output> Kcp<O> {
         let (acks, rest) = acks_alike(datagram);
         let token = now.token();
         for ack in acks.iter().map(RawHeader::of) {
-            if self.believes(token, ack.sn(), ack.ts())
+            if self.believes(token, (ack.sn(), first.una()), ack.ts())
                 && let Some(segment) = self.sender.remove(ack.sn())
             {
                 acked.bytes += u32::from(segment.len);

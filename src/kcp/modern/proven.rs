@@ -6,11 +6,13 @@
 //! them. So the owner also sets a shortest round trip to believe. Source of the attack: Savage et al., "TCP
 //! Congestion Control with a Misbehaving Receiver", 1999; RFC 9000 section 21.4.
 
+use super::ByTime;
+use crate::kcp::input::Acked;
 use crate::kcp::stats::count;
 use crate::kcp::transmit::Flight;
 use crate::kcp::{Kcp, Work};
 use crate::seq::Sn;
-use crate::time::Millis;
+use crate::time::{Millis, Time};
 use crate::wire::Output;
 
 /// The shortest round trip that is proven.
@@ -28,11 +30,22 @@ pub(in crate::kcp) struct Proven {
     early: u32,
     /// One of them was early only by what the owner knows, which may be out of date.
     is_surprised: bool,
+    /// Everything before this is acknowledged, by such as were early only by that. It counts as soon as it is
+    /// [old enough](Kcp::count_early), because an honest peer does not repeat it.
+    until: Option<Sn>,
 }
 
 impl Default for Proven {
     fn default() -> Self {
-        Self { rtt: u32::MAX, shorter: (0, 0), least: 0, doubts: 0, early: 0, is_surprised: false }
+        Self {
+            rtt: u32::MAX,
+            shorter: (0, 0),
+            least: 0,
+            doubts: 0,
+            early: 0,
+            is_surprised: false,
+            until: None,
+        }
     }
 }
 
@@ -60,6 +73,15 @@ impl Proven {
         self.doubt(DOUBTS_MAX / MISSES_MAX);
     }
 
+    /// An acknowledgement of everything before `una`, where the oldest segment in flight is `oldest`, came too early by
+    /// what the owner knows.
+    fn put_off(&mut self, oldest: Sn, una: Sn) {
+        self.is_surprised = true;
+        if self.until.unwrap_or(oldest).is_before(una) {
+            self.until = Some(una);
+        }
+    }
+
     fn doubt(&mut self, by: u8) {
         if self.shorter.0 > 0 {
             self.doubts += by;
@@ -78,9 +100,9 @@ impl Proven {
 }
 
 impl<O: Output> Kcp<O> {
-    /// Whether an acknowledgement of the segment `sn` that echoes `ts` is believed.
+    /// Whether an acknowledgement of the segment `sn` that echoes `ts` is believed. The peer expects `una` next.
     #[inline]
-    pub(super) fn believes(&mut self, now: Millis, sn: Sn, ts: Millis) -> bool {
+    pub(super) fn believes(&mut self, now: Millis, (sn, una): (Sn, Sn), ts: Millis) -> bool {
         if !self.receiver.rides {
             return true; // other peers need not name what they acknowledge
         }
@@ -98,7 +120,9 @@ impl<O: Output> Kcp<O> {
             proven.sample(age.unwrap_or(0));
         }
         if is_early {
-            proven.is_surprised |= is_named;
+            if is_named {
+                proven.put_off(self.sender.una(), una);
+            }
             proven.missed(); // or an honest one of an older transmission: it will count again
         }
         !is_early
@@ -108,7 +132,7 @@ impl<O: Output> Kcp<O> {
     #[inline]
     pub(in crate::kcp) fn believes_una(&mut self, now: Millis, una: Sn) -> bool {
         if !self.config.is_by_time() {
-            return self.believes_classic(now, una.sub(1));
+            return self.believes_classic(now, (una.sub(1), una));
         }
         let work = self.work.as_deref_mut().filter(|_| self.receiver.rides);
         let Some((work, last)) = work.and_then(|work| Some((work, self.sender.ring.get(una.sub(1))?))) else {
@@ -121,22 +145,80 @@ impl<O: Output> Kcp<O> {
         !is_early
     }
 
-    /// The same for an acknowledgement of a segment with `Classic`, which any peer can name. A segment that was sent
-    /// twice is believed.
-    pub(in crate::kcp) fn believes_classic(&mut self, now: Millis, sn: Sn) -> bool {
-        let least = self.work.as_deref().map_or(0, |work| i64::from(work.by_time.proven.least));
-        if least == 0 {
-            return true;
-        }
-        let Some(flight) = self.sender.ring.get(sn).map(|segment| segment.flight) else { return true };
-        let age = i64::from(now.since(flight.ts));
-        let is_early = flight.xmit == 1 && age >= 0 && 1000 * (age + 1) < least;
-        if is_early {
-            let proven = &mut self.work.get_or_insert_default().by_time.proven;
-            proven.is_surprised = true;
+    /// The same for an acknowledgement of the segment `sn` with `Classic`, which any peer can name.
+    pub(in crate::kcp) fn believes_classic(&mut self, now: Millis, (sn, una): (Sn, Sn)) -> bool {
+        let is_early =
+            self.sender.ring.get(sn).is_some_and(|segment| self.early_by(now, &segment.flight) > 0);
+        if is_early && let Some(Work { by_time: ByTime { proven, .. }, .. }) = self.work.as_deref_mut() {
+            proven.put_off(self.sender.una(), una);
             count(&mut proven.early);
         }
         !is_early
+    }
+
+    /// How much later an acknowledgement of a segment would be believed by what the owner knows, µs. With `Classic`, a
+    /// segment that was sent twice is believed at once.
+    fn early_by(&self, now: Millis, flight: &Flight) -> u64 {
+        let least = self.work.as_deref().map_or(0, |work| u64::from(work.by_time.proven.least));
+        let age = match (self.config.is_by_time(), flight.xmit) {
+            (true, 0 | 1) => u64::try_from(now.since(flight.ts)).ok(),
+            (true, _) => u64::try_from(now.since(flight.resend_at)).ok(),
+            (false, 0 | 1) => u64::try_from(now.since(flight.ts)).ok().map(|ms| 1000 * (ms + 1)),
+            (false, _) => None,
+        };
+        age.map_or(0, |age| least.saturating_sub(age))
+    }
+
+    /// When the oldest segment that was acknowledged too early is old enough. `None`: there is none.
+    #[inline]
+    pub(in crate::kcp) fn early_counts_at(&self, now: Time) -> Option<Time> {
+        self.work.as_deref()?.by_time.proven.until?;
+        let oldest = self.sender.ring.get(self.sender.una());
+        Some(now.after(oldest.map_or(0, |oldest| self.early_by(self.clock(now), &oldest.flight))))
+    }
+
+    /// Takes what was acknowledged too early and is old enough now.
+    #[inline]
+    pub(in crate::kcp) fn count_early(&mut self, now: Time) {
+        if self.early_counts_at(now).is_some_and(|at| at <= now) {
+            self.count_some(now);
+        }
+    }
+
+    #[cold]
+    fn count_some(&mut self, now: Time) {
+        let (before, clock) = ((self.sender.una(), self.sender.in_flight), self.clock(now));
+        let Some(until) = self.acknowledged_early().filter(|until| before.0.is_before(*until)) else {
+            return self.forget_early();
+        };
+        let young =
+            self.sender.ring.find(before.0, until, |segment| self.early_by(clock, &segment.flight) > 0);
+        if young.is_none() {
+            self.forget_early();
+        }
+        let mut acked = Acked::new(clock, self.rtt.min(), false);
+        self.free_before(young.unwrap_or(until), &mut acked);
+        self.after_input(now, &acked, before);
+    }
+
+    fn acknowledged_early(&self) -> Option<Sn> {
+        self.work.as_deref()?.by_time.proven.until
+    }
+
+    fn forget_early(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.by_time.proven.until = None;
+        }
+    }
+
+    /// Segments that the peer has not said to have, even too early. Once a session is over, nothing depends on that.
+    pub(crate) fn undelivered(&self) -> usize {
+        let (una, nxt) = (self.sender.una(), self.sender.nxt);
+        let Some(until) = self.acknowledged_early().filter(|until| una.is_before(*until)) else {
+            return self.wait_snd();
+        };
+        let in_flight = (0..nxt.0.wrapping_sub(until.0)).map(|after| self.sender.ring.get(until.add(after)));
+        in_flight.flatten().count() + self.sender.waiting() as usize
     }
 
     /// Whether acknowledgements have come sooner than the owner [believes](Self::expect_round_trip) since the last call.

@@ -364,9 +364,9 @@ impl Lanes {
         self.lanes.iter_mut().map(|lane| (lane.channel, &mut lane.kcp))
     }
 
-    /// Segments that are not known to have arrived.
-    pub(super) fn unacked(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.kcp.wait_snd()).sum()
+    /// Segments that have not arrived as far as the peer has said.
+    pub(super) fn undelivered(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.kcp.undelivered()).sum()
     }
 
     /// The same of a channel, and its long messages that are not segments yet.

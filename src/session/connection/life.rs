@@ -192,7 +192,7 @@ impl Connection {
         let packed = self.packed.as_ref();
         let elsewhere = |channel| packed.map_or(0, |packed| packed.elsewhere(channel));
         Undelivered {
-            segments: self.lanes.unacked(),
+            segments: self.lanes.undelivered(),
             messages: packed.map_or(0, |packed| packed.unacked()) + self.lanes.waiting(elsewhere),
             datagrams: self.datagrams.waiting(),
             redirect: self.redirects.out.is_some(),
