@@ -22,7 +22,7 @@ struct Limit {
 
 impl Limit {
     fn new(per_second: u32, burst: u32) -> Self {
-        let token = Duration::from_secs(1).checked_div(per_second).unwrap_or(NEVER);
+        let token = Duration::from_secs(1).checked_div(per_second).unwrap_or(NEVER).max(TICK);
         Self { token, bucket: token.saturating_mul(burst) }
     }
 
@@ -175,6 +175,8 @@ pub(crate) fn region(address: SocketAddr) -> IpAddr {
 
 /// Number of buckets in each table of an [`AddressRate`]; they take 32 KiB.
 const BUCKETS: usize = 4096;
+/// The shortest time that counts, so a rate of more than a million a second is one of a million.
+const TICK: Duration = Duration::from_micros(1);
 /// A token that is not refilled.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
 
@@ -191,6 +193,9 @@ mod tests {
         let mut rate = Rate::new(4, 3);
         let mut taken = |ms| (0..9).filter(|_| rate.spend(Time::from_millis(ms))).count();
         assert_eq!([taken(0), taken(249), taken(250), taken(60_000)], [3, 0, 1, 3]);
+        let mut most = Rate::new(u32::MAX, 2);
+        let mut taken = |us| (0..9).filter(|_| most.spend(Time::from_micros(us))).count();
+        assert_eq!([taken(0), taken(1), taken(9)], [2, 1, 2], "a million a second");
         let mut never = Rate::new(0, 2);
         assert_eq!((0..9).filter(|&s| never.spend(Time::from_millis(s * 1_000_000))).count(), 2);
     }
