@@ -306,6 +306,54 @@ fn acknowledging_packets_that_have_not_arrived_ends_the_session() {
     }
 }
 
+/// Sends so many datagrams to a client that reads them. Returns the number of the last packet.
+fn pour(world: &mut World, rogue: &mut Rogue, datagrams: u32) -> u64 {
+    let mut last = 0;
+    for _ in 0..datagrams / 16 {
+        for _ in 0..16 {
+            world.session().send_datagram(&[2; 10]).unwrap();
+        }
+        world.drain();
+        last = rogue.packets(world).0.last().map_or(last, |packet| packet.pn);
+        rogue.send(world, &[Frame::Ping(0)]);
+        world.run(1);
+    }
+    last
+}
+
+/// The ACK that a packet has arrived.
+fn ack_of(pn: u64) -> [Frame<'static>; 1] {
+    [Frame::Ack(AckFrame { ack: Seq16(pn as u16), bits: 0, delay: 0 })]
+}
+
+#[test]
+fn an_acknowledgement_that_comes_many_packets_late_ends_no_session() {
+    let mut world = open_server(ServerConfig::insecure(packed(in_packets(on(0)))));
+    let mut rogue = far(&mut world);
+    let early = pour(&mut world, &mut rogue, 160);
+    let held = rogue.sealed(&world, &ack_of(early));
+    for _ in 0..10 {
+        let last = pour(&mut world, &mut rogue, 3300);
+        rogue.send(&mut world, &ack_of(last));
+    }
+    world.inject(rogue.address, &held);
+    assert_eq!(world.closed(), None, "packets overtook that of the ACK");
+
+    let next = pour(&mut world, &mut rogue, 160);
+    pour(&mut world, &mut rogue, 33_000);
+    rogue.send(&mut world, &ack_of(next));
+    assert_eq!(world.closed(), None, "it is the newest, but the path has become very long");
+    assert_eq!(world.session().stats().false_acks, 0);
+
+    let last = pour(&mut world, &mut rogue, 160);
+    rogue.send(&mut world, &ack_of(last));
+    rogue.send(&mut world, &ack_of(last + 9));
+    world.run(1);
+    assert_eq!(world.session().stats().false_acks, 1, "that was never sent");
+    world.run(2000);
+    assert_eq!(world.closed(), Some(CloseReason::Protocol));
+}
+
 /// How a client makes a round trip look shorter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Hurry {

@@ -31,6 +31,8 @@ pub(super) struct InUse {
     /// How much of what is sent gets lost.
     pub(super) loss: PathLoss,
     pub(super) arrived: Arrived,
+    /// The newest packet that the peer has acknowledged.
+    pub(super) acked: u64,
     /// Packets that left before this were held by a standstill of this end or of the path, so they measure no round
     /// trip.
     pub(super) held: Time,

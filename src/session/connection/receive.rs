@@ -234,7 +234,7 @@ impl Connection {
             Frame::Ack(ack) => {
                 handled.acks += 1;
                 handled.delay = Duration::from_micros(u64::from(ack.delay) * DELAY_UNIT);
-                handled.told = Some(self.on_acks(now, ack, handled.delay)?);
+                handled.told = self.on_acks(now, handled.pn, ack, handled.delay)?;
             }
             Frame::Ecn(counts) => {
                 if let Some(told) = handled.told.take() {
@@ -340,23 +340,47 @@ impl Connection {
         Ok(())
     }
 
-    /// The full number of a sent packet, of which the peer reports the low 16 bits, and which of the 33 numbers up to it
-    /// were skipped. `set`: bit n says that the packet with that number - n has arrived. Fails if one of them was never
-    /// sent.
-    pub(super) fn number_sent(&mut self, told: Seq16, set: u64) -> Result<(u64, u64), CloseReason> {
-        let last = self.seal.last(self.path.key());
-        let age = u64::try_from(low(last).distance(told)).ok().filter(|_| self.seal.next() > 0);
-        let number = age.and_then(|age| last.checked_sub(age));
-        let number = number.map(|number| (number, self.seal.skipped_among(self.path.key(), number)));
-        number.filter(|(_, skipped)| skipped & set == 0).ok_or_else(|| {
+    /// The full number of a sent packet, of which the packet `pn` of the peer reports the low 16 bits, and which of the
+    /// 33 numbers up to it were skipped. `set`: bit n says that the packet with that number - n has arrived. `None`: an
+    /// honest report may be that late. Fails if one of the packets was never sent.
+    pub(super) fn number_sent(
+        &mut self,
+        pn: u64,
+        told: Seq16,
+        set: u64,
+    ) -> Result<Option<(u64, u64)>, CloseReason> {
+        let key = self.path.key();
+        let last = self.seal.last(key);
+        let age = u64::from(low(last).0.wrapping_sub(told.0));
+        let mut number = last.checked_sub(age).filter(|_| self.seal.next() > 0);
+        if number.is_some() && age >= AGE_MAX {
+            let acked = self.measured.in_use.as_ref().map_or(0, |in_use| in_use.acked);
+            if self.seal.newest() > Some(pn) || last.saturating_sub(acked) >= AGE_MAX / 2 {
+                return Ok(None);
+            }
+            number = None; // it is ahead of the last
+        }
+        let number = number.map(|number| (number, self.seal.skipped_among(key, number)));
+        let number = number.filter(|(_, skipped)| skipped & set == 0).ok_or_else(|| {
             self.stats.rare_mut().false_acks += 1;
             CloseReason::Protocol
-        })
+        })?;
+        Ok(Some(number))
     }
 
-    fn on_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
+    fn on_acks(
+        &mut self,
+        now: Time,
+        pn: u64,
+        acks: AckFrame,
+        delay: Duration,
+    ) -> Result<Option<Told>, CloseReason> {
         let AckFrame { ack, bits, .. } = acks;
-        let (newest, skipped) = self.number_sent(ack, u64::from(bits) << 1 | 1)?;
+        let number = self.number_sent(pn, ack, u64::from(bits) << 1 | 1)?;
+        let Some((newest, skipped)) = number else { return Ok(None) };
+        if let Some(in_use) = &mut self.measured.in_use {
+            in_use.acked = in_use.acked.max(newest);
+        }
         if let Some(ids) = &mut self.ids {
             ids.on_acked(newest, bits);
         }
@@ -364,7 +388,7 @@ impl Connection {
             repairs.acked(newest, bits);
         }
         let told = Told::new(newest, bits, self.seal.skipped_up_to(self.path.key(), newest), skipped);
-        let Some(sent) = &mut self.sent else { return Ok(told) };
+        let Some(sent) = &mut self.sent else { return Ok(Some(told)) };
         let acked = sent.on_acks(now, Acks { ack, bits }, delay, self.keepalive.least());
         if let Some((left, rtt)) = acked.round_trip {
             self.measured.on_round_trip(left, rtt);
@@ -383,11 +407,13 @@ impl Connection {
         if let Some(channels) = &mut self.packed {
             acked.lost().for_each(|sequence| channels.on_lost(sequence));
         }
-        Ok(told)
+        Ok(Some(told))
     }
 }
 
 /// Most reports on packets that count in a packet; honest ones have two at most.
 const ACKS_MAX: u8 = 4;
+/// A report on a packet before so many others cannot be told from one on a packet that was never sent.
+const AGE_MAX: u64 = 1 << 15;
 /// Longer round trips are ignored.
 const PONG_MAX: Duration = Duration::from_secs(60);

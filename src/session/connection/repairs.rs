@@ -62,7 +62,10 @@ impl Connection {
         }
         let newest = match loss.rebuilt {
             0 => 0,
-            rebuilt => self.number_sent(loss.newest, rebuilt.into())?.0,
+            rebuilt => match self.number_sent(pn, loss.newest, rebuilt.into())? {
+                Some((newest, _)) => newest,
+                None => return Ok(()),
+            },
         };
         let Some(repairs) = &mut self.repairs else { return Ok(()) };
         let ages = (0..u32::BITS).filter(|age| loss.rebuilt >> age & 1 == 1);
