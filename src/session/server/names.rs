@@ -6,47 +6,50 @@ use crate::hash::Keyed;
 use crate::session::connection::SPARE;
 use std::collections::HashMap;
 
-/// The numbers of one session, 0 where there is none.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Names {
-    pub(super) in_use: u32,
-    /// The number before the one in use. Packets with it may still be under way.
-    before: u32,
-    spare: [u32; SPARE],
-}
+/// The numbers of one session, 0 where there is none. The client uses them in the order in which it was told them: the
+/// one before the one in use, of which packets may still be under way, the one in use, and the spare ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Names([u32; USED + SPARE]);
 
 /// The sessions by all numbers but their ids.
 #[derive(Debug)]
-pub(super) struct ByName(HashMap<u32, u32, Keyed>);
+pub(super) struct ByName(pub(super) HashMap<u32, u32, Keyed>);
 
 impl Names {
     pub(super) fn of(id: u32) -> Self {
-        Self { in_use: id, ..Self::default() }
+        let mut names = [0; USED + SPARE];
+        names[USED - 1] = id;
+        Self(names)
+    }
+
+    pub(super) const fn in_use(&self) -> u32 {
+        self.0[USED - 1]
     }
 
     /// Whether packets with this number are accepted, if it is the session's.
     #[inline]
-    pub(super) const fn has_used(&self, sid: u32) -> bool {
-        sid == self.in_use || sid == self.before
+    pub(super) fn has_used(&self, sid: u32) -> bool {
+        self.0.iter().take(USED).any(|used| *used == sid)
     }
 
     /// Adds a spare number. Returns whether there was a place for one.
     pub(super) fn add(&mut self, sid: u32) -> bool {
-        let place = self.spare.iter_mut().find(|spare| **spare == 0);
+        let place = self.0.iter_mut().skip(USED).find(|spare| **spare == 0);
         place.map(|place| *place = sid).is_some()
     }
 
-    /// Switches to a number, if it is a spare one. Returns the number that is retired, or 0; `None`: it was
-    /// not a spare one.
-    pub(super) fn take(&mut self, sid: u32) -> Option<u32> {
-        let spare = self.spare.iter_mut().find(|spare| **spare == sid)?;
-        *spare = 0;
-        let before = std::mem::replace(&mut self.in_use, sid);
-        Some(std::mem::replace(&mut self.before, before))
+    /// Switches to a number, if it is a spare one; a late packet with an older one changes nothing. Returns the numbers
+    /// that are retired, and zeros: all before the one before it, whether they were used or not.
+    pub(super) fn take(&mut self, sid: u32) -> Option<[u32; SPARE]> {
+        let steps = self.0.iter().skip(USED).position(|spare| *spare == sid)? + 1;
+        let mut retired = [0; SPARE];
+        self.0.iter_mut().zip(&mut retired).take(steps).for_each(|(old, to)| *to = std::mem::take(old));
+        self.0.rotate_left(steps);
+        Some(retired)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = u32> {
-        self.spare.into_iter().chain([self.in_use, self.before]).filter(|sid| *sid != 0)
+        self.0.into_iter().filter(|sid| *sid != 0)
     }
 }
 
@@ -69,5 +72,7 @@ impl ByName {
     }
 }
 
+/// Numbers that packets may have: the one in use, and the one before.
+const USED: usize = 2;
 /// Bytes of memory for the numbers of a session: a list, and a place for each in the map, half of which may be empty.
-pub(super) const NAMES_MEMORY: u64 = size_of::<Names>() as u64 + 2 * (2 + SPARE as u64) * 9;
+pub(super) const NAMES_MEMORY: u64 = size_of::<Names>() as u64 + 2 * (USED + SPARE) as u64 * 9;

@@ -183,19 +183,19 @@ impl<T> Table<T> {
         added
     }
 
-    /// The client of the session `id` uses this number. Returns whether it was a spare one; the one before the last is
-    /// unknown then.
+    /// The client of the session `id` uses this number. Returns whether it was a spare one; those before the last one
+    /// are unknown then.
     pub(super) fn use_name(&mut self, id: u32, sid: u32) -> bool {
         let slot = self.slots.get_mut(self.shuffle.slot(id)).filter(|slot| slot.id == id);
-        let Some(retired) = slot.and_then(|slot| slot.names.as_mut()?.take(sid)) else { return false };
-        self.by_name.remove(retired);
-        true
+        let retired = slot.and_then(|slot| slot.names.as_mut()?.take(sid));
+        retired.iter().flatten().for_each(|sid| self.by_name.remove(*sid));
+        retired.is_some()
     }
 
     /// The number that the client of a session uses.
     pub(super) fn name_in_use(&self, id: u32) -> Option<u32> {
         let slot = self.slots.get(self.shuffle.slot(id)).filter(|slot| slot.id == id)?;
-        Some(slot.names.as_ref().map_or(id, |names| names.in_use))
+        Some(slot.names.as_ref().map_or(id, |names| names.in_use()))
     }
 
     fn slot(&mut self, id: u32) -> Option<&mut Option<T>> {
@@ -233,5 +233,59 @@ mod tests {
                 assert!(table.get(id).is_none() && table.len() == 0);
             }
         }
+    }
+    /// Of each supply of spare numbers, the client uses any, or comes back to older ones.
+    #[test]
+    fn a_session_has_four_numbers_at_most_whichever_its_client_uses() {
+        let (mut table, mut draws, mut told) = (Table::new(3, 5, [1, 7]), 1_u32, Vec::new());
+        let ids = [0, 1].map(|value| {
+            let id = table.next_id().unwrap();
+            table.insert(id, value);
+            id
+        });
+        for round in 0..5_000 {
+            let mut draw = || {
+                draws = draws.wrapping_mul(0x915f_77f5).wrapping_add(0xdead_beef);
+                draws
+            };
+            let spare = table.add_names(ids[0], &mut draw);
+            let before = table.name_in_use(ids[0]);
+            told.extend(&spare);
+            let tried = told[draw() as usize % told.len()];
+            let is_next = table.use_name(ids[0], tried);
+            assert_eq!(
+                table.name_in_use(ids[0]),
+                if is_next { Some(tried) } else { before },
+                "round {round}"
+            );
+            let known = told.iter().chain(&ids).filter(|sid| table.id_of(**sid) == Some(ids[0])).count();
+            assert!(known <= 4 && table.by_name.0.len() <= 4, "{known} in round {round}");
+            told.drain(..told.len().saturating_sub(8));
+        }
+        assert_eq!(table.id_of(ids[1]), Some(ids[1]));
+        assert_eq!(table.lift(ids[0]), Some(0));
+        table.give_back(ids[0]);
+        assert!(table.by_name.0.is_empty());
+    }
+
+    #[test]
+    fn a_number_left_out_is_the_one_before_and_the_first_is_unknown_then() {
+        let (mut table, mut next) = (Table::new(1, 0, [1, 7]), 0x0100_0000);
+        let id = table.next_id().unwrap();
+        table.insert(id, ());
+        let mut supply = |table: &mut Table<()>| {
+            table.add_names(id, || {
+                next += 1;
+                next
+            })
+        };
+        let first = supply(&mut table);
+        assert!(table.use_name(id, first[1]));
+        assert_eq!((table.id_of(id), table.id_of(first[0])), (None, Some(id)));
+        assert!(!table.use_name(id, first[0]) && table.name_in_use(id) == Some(first[1]), "late");
+        let second = supply(&mut table);
+        assert_eq!(second.len(), 2);
+        assert!(table.use_name(id, second[0]));
+        assert_eq!([first[0], first[1], second[1]].map(|sid| table.id_of(sid)), [None, Some(id), Some(id)]);
     }
 }
