@@ -259,6 +259,16 @@ struct Way {
     due: Time,
 }
 
+impl Way {
+    /// The peer is at this address. Where it was before, as while the addresses of a name are tried, says nothing of the
+    /// networks that lead there.
+    fn lead_to(&mut self, address: SocketAddr) {
+        if self.to != Some(address) {
+            *self = Self { to: Some(address), ..Self::default() };
+        }
+    }
+}
+
 impl<M: Machine, S: Socket> Line<M, S> {
     pub(super) fn new(port: Port<S>) -> Self {
         Self { port, neighbours: None, wall: WallClock::default(), way: None }
@@ -283,10 +293,10 @@ impl<M: Machine, S: Socket> Line<M, S> {
     /// Handles that another network leads to the peer. Sends from another port, if the socket is our own: the
     /// old port would give away who has come.
     pub(super) fn path_changed(&mut self, now: Time, machine: &mut M) {
-        if machine.path_changed(now)
-            && let Some(Way { to: Some(to), .. }) = self.way
-            && let Err(error) = self.port.renew(to)
-        {
+        let has_followers = machine.path_changed(now);
+        let Some(Way { to: Some(to), from, due }) = &mut self.way else { return };
+        (*from, *due) = (local_ip_for(*to).ok(), now + LOOK_EACH); // so that the next look does not find it again
+        if has_followers && let Err(error) = self.port.renew(*to) {
             log::warn!("cannot open another socket: {error}");
         }
     }
@@ -322,7 +332,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
             };
             *left -= 1;
             if let Some(way) = &mut self.way {
-                way.to = Some(address);
+                way.lead_to(address);
             }
             self.port.commit(address, ecn.map_or(0, Ecn::bits));
         }
@@ -380,3 +390,95 @@ const GOODBYE: Duration = Duration::from_secs(2);
 const REPLY_EACH: usize = 16;
 /// Datagrams sent in between: as many as what was read can have opened windows for, and so few that reading goes on.
 const REPLIES_PER_CALL: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    /// Counts changes of networks, and sends a datagram to each of its addresses.
+    #[derive(Default)]
+    struct Program {
+        addresses: Vec<SocketAddr>,
+        changes: u32,
+    }
+
+    impl Machine for Program {
+        fn handle_datagram(&mut self, _: Time, _: Arrival, _: &mut [u8]) {}
+
+        fn handle_timeout(&mut self, _: Time) {}
+
+        fn poll_transmit(&mut self, _: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+            let address = self.addresses.pop()?;
+            out.push(1);
+            Some(Transmit { address, ecn: None })
+        }
+
+        fn path_changed(&mut self, _: Time) -> bool {
+            self.changes += 1;
+            true
+        }
+
+        fn poll_timeout(&self) -> Option<Time> {
+            None
+        }
+
+        fn shutdown(&mut self, _: Time, _: u16) -> bool {
+            true
+        }
+    }
+
+    /// From where nothing is sent to loopback.
+    const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+    fn loopback(port: u16) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, port).into()
+    }
+
+    /// A line of one peer, after its machine has sent to an address on loopback.
+    fn line() -> (Line<Program>, Program) {
+        let socket = UdpSocket::bind(loopback(0)).unwrap();
+        let mut line = Line::new(Port::new(socket, Mode::Fragments, ONE_PEER).unwrap());
+        line.watch();
+        let mut program = Program::default();
+        sends(&mut line, &mut program, 1);
+        (line, program)
+    }
+
+    fn sends(line: &mut Line<Program>, program: &mut Program, port: u16) {
+        program.addresses.push(loopback(port));
+        assert!(line.gather(Time::ZERO, program, &mut 8));
+    }
+
+    /// Looks at this time as a driver does.
+    fn look(line: &mut Line<Program>, program: &mut Program, ms: u64) -> u32 {
+        let now = Time::from_millis(ms);
+        if line.has_moved(now) {
+            line.path_changed(now, program);
+        }
+        program.changes
+    }
+
+    #[test]
+    fn a_change_of_networks_counts_once_whoever_notices_it_first() {
+        let (mut line, mut program) = line();
+        assert_eq!(look(&mut line, &mut program, 0), 0);
+        line.way.as_mut().unwrap().from = Some(ELSEWHERE);
+        line.path_changed(Time::from_millis(100), &mut program); // the program says so
+        (1..9).for_each(|look_at| assert_eq!(look(&mut line, &mut program, 250 * look_at), 1));
+        line.way.as_mut().unwrap().from = Some(ELSEWHERE);
+        (9..20).for_each(|look_at| assert_eq!(look(&mut line, &mut program, 250 * look_at), 2));
+    }
+
+    #[test]
+    fn the_next_address_of_a_name_is_no_change_of_networks() {
+        let (mut line, mut program) = line();
+        assert_eq!(look(&mut line, &mut program, 0), 0);
+        line.way.as_mut().unwrap().from = Some(ELSEWHERE); // that leads to the first address
+        sends(&mut line, &mut program, 2);
+        assert_eq!(look(&mut line, &mut program, 300), 0);
+        line.way.as_mut().unwrap().from = Some(ELSEWHERE);
+        sends(&mut line, &mut program, 2);
+        assert_eq!(look(&mut line, &mut program, 600), 1, "the same address by another network");
+    }
+}
