@@ -4,8 +4,8 @@ use super::flow::Flow;
 use super::world::{CLIENT, SERVER, World, session_config};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use whitewater::Event;
 use whitewater::session::{ClientState, Connection};
+use whitewater::{CloseReason, Event};
 
 impl World {
     /// Checks the logs of both ends.
@@ -59,6 +59,10 @@ impl World {
         assert!(!self.closed[end], "{event:?} after the end");
         if let Event::Closed { reason, .. } = event {
             self.closed[end] = true;
+            if reason == CloseReason::ServerForgot {
+                let is_there = self.session.is_some_and(|id| self.server.connection(id).is_some());
+                return assert!(end == CLIENT && !is_there, "a server does not reset a session that it has");
+            }
             let silent = self.now.since(self.heard[end].0) >= session_config(0).timeout;
             self.licences[end].check(reason, &self.licences[1 - end], silent, self.now);
         }
