@@ -51,7 +51,8 @@
 //!   shards are too old, as after a restart of the peer, the groups start over.
 //! - kcp-go tries to detect how many shards the peer uses. Here both ends must be configured. A shard in the wrong place
 //!   shows that their configs differ. Then nothing is rebuilt until 256 consecutive shards plus a group were in their
-//!   places, since the result would be wrong and KCP would not notice.
+//!   places, since the result would be wrong and KCP would not notice. If a shard with the same number is in its place,
+//!   the other one was forged and changes nothing; so does one whose number is not near the newest.
 //!
 //! What kcptun puts between kcp-go and the program (snappy, smux) is not included.
 

@@ -27,9 +27,9 @@ pub struct Stats {
     /// Rebuilt shards that were not valid datagrams.
     pub not_recovered: u64,
     /// Shards whose number does not match their kind: the peer is configured for other shards, so nothing is
-    /// rebuilt.
+    /// rebuilt; or somebody else sent them.
     pub misplaced: u64,
-    /// Shards ignored because a recent one was misplaced.
+    /// Shards that could rebuild nothing because a recent one was misplaced.
     pub doubted: u64,
     /// Data shards that claim to be longer than they are.
     pub malformed: u64,

@@ -19,15 +19,17 @@ pub(crate) struct Decoder {
     groups: Vec<Group>,
     /// Consecutive shards that belonged to no group.
     strays: usize,
-    /// How many more shards must be in their places before any is kept, after one was misplaced.
+    /// How many more shards must be in their places before anything is rebuilt, after one was misplaced.
     doubts: usize,
+    /// The number of that one.
+    doubted: u32,
     /// Index of the group with datagrams to return.
     rebuilt: usize,
 }
 
 impl Decoder {
     pub(crate) const fn new(shards: Shards) -> Self {
-        Self { shards, newest: 0, groups: Vec::new(), strays: 0, doubts: 0, rebuilt: 0 }
+        Self { shards, newest: 0, groups: Vec::new(), strays: 0, doubts: 0, doubted: 0, rebuilt: 0 }
     }
 
     /// Takes a shard. [`pop`](Self::pop) returns what could be rebuilt because of it.
@@ -38,13 +40,13 @@ impl Decoder {
         let (number, at) = (shard.seqid / all, seqid % self.shards.all());
         if number >= groups(self.shards) || shard.is_parity != (at >= self.shards.data.into()) {
             stats.misplaced += 1;
-            self.doubt();
+            self.doubt(shard.seqid, number, at);
             return;
         }
         if self.doubts > 0 {
-            self.doubts -= 1;
+            // A number has one kind, so whoever sent the other kind of this one is not the peer.
+            self.doubts = if shard.seqid == self.doubted { 0 } else { self.doubts - 1 };
             stats.doubted += 1;
-            return;
         }
         if shard.bytes.is_empty() {
             stats.misplaced += 1;
@@ -56,8 +58,10 @@ impl Decoder {
             stats.duplicates += 1;
             return;
         }
-        group.rebuild(self.shards.data.into());
-        self.rebuilt = slot;
+        if self.doubts == 0 {
+            group.rebuild(self.shards.data.into());
+            self.rebuilt = slot;
+        }
     }
 
     /// The next rebuilt KCP datagram.
@@ -70,9 +74,22 @@ impl Decoder {
     /// such as `conv`, is those bytes, whatever the shards. So nothing is rebuilt until enough shards were in
     /// their places to prove that the patterns are the same: two patterns that agree over the sum of their
     /// periods are equal (Fine and Wilf, 1965).
-    fn doubt(&mut self) {
-        self.doubts = self.shards.all() + ALL_MAX;
-        self.groups.clear();
+    ///
+    /// A forged shard must not do the same. The peer's own are near the newest, and none with such a number
+    /// comes in its place.
+    fn doubt(&mut self, seqid: u32, number: u32, at: usize) {
+        let (ahead, behind) = (self.age(number, self.newest), self.age(self.newest, number));
+        let is_near = self.groups.is_empty() || ahead <= 1 || behind < GROUPS;
+        let is_here = self.groups.iter().any(|group| group.number == number && group.has(at));
+        if is_near && !is_here && number < groups(self.shards) {
+            (self.doubts, self.doubted) = (self.shards.all() + ALL_MAX, seqid);
+        }
+    }
+
+    /// How many groups later than `number` the group `from` is.
+    fn age(&self, from: u32, number: u32) -> u32 {
+        let all = groups(self.shards);
+        (from % all + all - number % all) % all
     }
 
     /// Bytes of heap memory.
@@ -87,10 +104,10 @@ impl Decoder {
 
     /// Index of the group `number`, created if it is new; `None` if it is too old.
     fn slot(&mut self, number: u32, stats: &mut Stats) -> Option<usize> {
-        let all = groups(self.shards);
-        let age = |from: u32, number: u32| (from + all - number) % all;
-        let is_newer = self.groups.is_empty() || age(number, self.newest) <= all / 2 && number != self.newest;
-        if !is_newer && age(self.newest, number) >= GROUPS {
+        let half = groups(self.shards) / 2;
+        let is_newer =
+            self.groups.is_empty() || self.age(number, self.newest) <= half && number != self.newest;
+        if !is_newer && self.age(self.newest, number) >= GROUPS {
             self.strays += 1;
             if self.strays <= self.shards.all() {
                 stats.late += 1;
@@ -105,8 +122,8 @@ impl Decoder {
         if let Some(slot) = self.groups.iter().position(|group| group.number == number) {
             return Some(slot);
         }
-        let newest = self.newest;
-        if let Some(slot) = self.groups.iter().position(|group| age(newest, group.number) >= GROUPS) {
+        if let Some(slot) = self.groups.iter().position(|group| self.age(self.newest, group.number) >= GROUPS)
+        {
             self.groups.get_mut(slot)?.renew(number);
             return Some(slot);
         }

@@ -47,6 +47,11 @@ impl Group {
         self.shards.iter_mut().for_each(|(_, is_here)| *is_here = false);
     }
 
+    /// Whether the shard in this place was received.
+    pub(super) fn has(&self, at: usize) -> bool {
+        self.shards.get(at).is_some_and(|(_, is_here)| *is_here)
+    }
+
     /// Takes a shard. Returns `false` if it was already there.
     pub(super) fn take(&mut self, at: usize, shard: &Shard<'_>) -> bool {
         let Some((bytes, is_here)) = self.shards.get_mut(at).filter(|(_, is_here)| !is_here) else {

@@ -248,15 +248,47 @@ fn shards_of_another_shape_are_counted_and_rebuild_nothing() {
     }
 }
 
-#[test]
-fn a_forged_misplaced_shard_stops_parity_only_for_a_while() {
+/// How much is rebuilt of 40 groups of 10 + 3 whose first shards are lost, if one more is misplaced.
+fn rebuilt_beside(seqid: u32, after: usize) -> (usize, Stats) {
     let datagrams = segments(&mut SimRng::new(1, 0), 400);
     let all = sent(&mut encoder(shards(10, 3)), &datagrams, 5);
     let (mut decoder, mut stats) = (decoder(shards(10, 3)), Stats::default());
-    decoder.take(&Shard { seqid: 0, is_parity: true, bytes: &[0; 50] }, &mut stats);
-    let firsts_lost = all.iter().enumerate().filter(|(at, _)| at % 13 > 0);
-    let rebuilt: usize =
-        firsts_lost.map(|(_, datagram)| take(&mut decoder, datagram, &mut stats).len()).sum();
-    let groups_without = (13 + 256usize).div_ceil(12);
-    assert_eq!((rebuilt, stats.misplaced, stats.doubted), (40 - groups_without, 1, 13 + 256), "{stats:?}");
+    let mut rebuilt = 0;
+    for (at, datagram) in all.iter().enumerate() {
+        if at == after {
+            let is_parity = seqid % 13 < 10;
+            decoder.take(&Shard { seqid, is_parity, bytes: &[0; 50] }, &mut stats);
+        }
+        if at % 13 > 0 {
+            rebuilt += take(&mut decoder, datagram, &mut stats).len();
+        }
+    }
+    (rebuilt, stats)
+}
+
+#[test]
+fn a_forged_misplaced_shard_stops_parity_only_until_the_true_one_comes() {
+    // That was there, or is the next, or comes late in the next group.
+    for (seqid, without) in [(131, 0), (137, 0), (143 + 2, 1), (143 + 12, 2)] {
+        let (rebuilt, stats) = rebuilt_beside(seqid, 135);
+        assert_eq!((rebuilt, stats.misplaced), (40 - without, 1), "{seqid}: {stats:?}");
+    }
+}
+
+#[test]
+fn a_forged_misplaced_shard_with_a_number_far_off_stops_no_parity() {
+    for seqid in [14, 13 * 7 - 1, 13 * 12, 1 << 30, u32::MAX] {
+        let (rebuilt, stats) = rebuilt_beside(seqid, 135);
+        assert_eq!((rebuilt, stats.misplaced, stats.doubted), (40, 1, 0), "{seqid}: {stats:?}");
+    }
+}
+
+#[test]
+fn a_misplaced_shard_stops_parity_for_a_while_if_none_comes_in_its_place() {
+    for (seqid, after) in [(0, 0), (130, 135), (143, 135)] {
+        let (rebuilt, stats) = rebuilt_beside(seqid, after);
+        let groups_without = (13 + 256usize) / 12;
+        assert_eq!((stats.misplaced, stats.doubted), (1, 13 + 256), "{seqid}: {stats:?}");
+        assert_eq!(rebuilt, 40 - groups_without, "{seqid}: {stats:?}");
+    }
 }
