@@ -16,6 +16,8 @@ use std::time::Duration;
 pub(super) trait Core: Machine + Send + 'static {
     type Id: Copy + Debug + Eq + Hash + Send + Sync + Unpin;
     type Member: Member;
+    /// Most members that are kept for the data they sent, although they ended before they were accepted.
+    const ENDED_MAX: usize;
 
     fn poll_notice(&mut self) -> Option<(Self::Id, Notice<Self::Member>)>;
 
@@ -73,6 +75,8 @@ pub(super) struct Closed<T> {
 impl Core for Peers {
     type Id = PeerId;
     type Member = Peer;
+    /// Whoever accepts gets only peers that are there.
+    const ENDED_MAX: usize = 0;
 
     fn poll_notice(&mut self) -> Option<(PeerId, Notice<Peer>)> {
         Some(match self.poll_event()? {
@@ -206,6 +210,7 @@ impl Machine for Sessions {
 impl Core for Sessions {
     type Id = Id;
     type Member = Connection;
+    const ENDED_MAX: usize = 64;
 
     fn poll_notice(&mut self) -> Option<(Id, Notice<Connection>)> {
         let (id, event) = either!(self, end => end.next_event())?;

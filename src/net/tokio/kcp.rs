@@ -138,7 +138,7 @@ impl KcpWriteHalf {
 /// within the limits of a [`PeersConfig`]. For what it means that anybody can connect, see
 /// [`kcp::Listener`](crate::kcp::Listener).
 ///
-/// Peers that nobody accepts count against `max_peers`. Dropping it stops it from admitting new peers;
+/// Peers that nobody accepts count against `max_peers`, and one that ends before it is accepted is forgotten. Dropping it stops it from admitting new peers;
 /// accepted ones continue.
 #[derive(Debug)]
 pub struct KcpListener {

@@ -155,7 +155,7 @@ impl<C: Core> State<C> {
                     known.wake(woken, |what| what == For::Event);
                 }
                 (Notice::Closed(_), Some(Waiting { handles: 0, .. }))
-                    if self.incoming.len() > INCOMING_MAX =>
+                    if self.incoming.len() > C::ENDED_MAX =>
                 {
                     waiting.remove(&id);
                     self.incoming.retain(|incoming| *incoming != id);
@@ -393,5 +393,42 @@ impl<C: Core> Drop for Acceptor<C> {
     }
 }
 
-/// Most sessions that are kept for the data they sent, although they ended before they were accepted.
-const INCOMING_MAX: usize = 64;
+#[cfg(test)]
+mod tests {
+    use super::super::driver::clock;
+    use super::*;
+    use crate::kcp;
+    use crate::machine::Machine as _;
+    use crate::seq::Conv;
+    use crate::session::peers::{Peers, PeersConfig, Strangers};
+    use getrandom::SysRng;
+    use rand_core::UnwrapErr;
+    use std::time::Duration;
+
+    /// They would take memory that no limit counts.
+    #[test]
+    fn nothing_is_kept_of_bare_peers_that_end_before_they_are_accepted() {
+        let config = PeersConfig { strangers: Strangers::Trusted, ..PeersConfig::default() };
+        let core = Peers::new(&config, &mut UnwrapErr(SysRng)).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], 4000));
+        let shared = Shared::new(core, clock(), address, true);
+        let (mut state, mut now, mut datagram) = (shared.lock(), Time::from_millis(1), Vec::new());
+        for conv in 0..8 {
+            let mut peer = kcp::Link::new(address, Conv(conv), &config.kcp).unwrap();
+            peer.kcp_mut().send(&[7; 1000]).unwrap();
+            peer.handle_timeout(now);
+            while peer.poll_transmit(now, &mut datagram).is_some() {
+                state.core.handle_datagram(now, address.into(), &mut datagram);
+                datagram.clear();
+            }
+        }
+        state.tell(now, &mut Vec::new());
+        assert_eq!((state.incoming.len(), state.waiting.len()), (8, 8));
+        now = now + config.idle_timeout + Duration::from_secs(1);
+        state.core.handle_timeout(now);
+        while state.core.poll_transmit(now, &mut datagram).is_some() {}
+        state.tell(now, &mut Vec::new());
+        let left = (state.core.len(), state.incoming.len(), state.waiting.len());
+        assert_eq!((left, state.core.stats().closed_idle), ((0, 0, 0), 8));
+    }
+}
