@@ -8,6 +8,7 @@
 pub(crate) mod beat;
 pub(crate) mod configs;
 pub(crate) mod machine;
+pub(crate) mod measured;
 mod packets;
 pub(crate) mod rogue;
 pub(crate) mod sessions;

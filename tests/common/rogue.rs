@@ -119,39 +119,39 @@ impl Rogue {
 
     /// The packets that the server has sent since the last call, and their total size in bytes.
     pub(crate) fn packets(&mut self, world: &mut World) -> (Vec<Packet>, usize) {
-        let (mut found, mut count) = (Vec::new(), 0);
-        for (to, mut datagram) in std::mem::take(&mut world.strangers) {
-            if to != self.address {
-                continue;
-            }
-            count += datagram.len();
-            let Ok(opened) = self.seal.open(world.now, &mut datagram) else { continue };
-            let frames = Frames::parse(opened.body).unwrap();
-            let ping = frames
-                .clone()
-                .find_map(|frame| if let Frame::Ping(stamp) = frame { Some(stamp) } else { None });
-            found.push(Packet { pn: opened.pn, ping });
-        }
-        (found, count)
+        self.opened(world, |pn, mut frames, found| {
+            let ping =
+                frames.find_map(|frame| if let Frame::Ping(stamp) = frame { Some(stamp) } else { None });
+            found.push(Packet { pn, ping });
+        })
     }
 
     /// What the server has sent since the last call: the segments of its first channel, and the total size in
     /// bytes.
     pub(crate) fn received(&mut self, world: &mut World) -> (Vec<Raw>, usize) {
-        let (mut found, mut count) = (Vec::new(), 0);
-        for (to, mut datagram) in std::mem::take(&mut world.strangers) {
-            if to != self.address {
-                continue;
+        self.opened(world, |_, frames, found| {
+            let bytes =
+                frames.filter_map(|frame| if let Frame::Kcp(bytes) = frame { Some(bytes) } else { None });
+            for segment in bytes.flat_map(whitewater::kcp::wire::segments) {
+                let Segment { header: Header { cmd, frg, wnd, ts, sn, una, .. }, data } = segment.unwrap();
+                found.push(Raw { cmd, frg, wnd, ts: ts.0, sn: sn.0, una: una.0, data: data.to_vec() });
             }
+        })
+    }
+
+    /// What `each` finds by the number and the frames of each packet that the server has sent since the last call, and the
+    /// total size in bytes.
+    fn opened<T>(
+        &mut self,
+        world: &mut World,
+        mut each: impl FnMut(u64, Frames<'_>, &mut Vec<T>),
+    ) -> (Vec<T>, usize) {
+        let (mut found, mut count) = (Vec::new(), 0);
+        let sent = std::mem::take(&mut world.strangers);
+        for (_, mut datagram) in sent.into_iter().filter(|(to, _)| *to == self.address) {
             count += datagram.len();
-            let Ok(opened) = self.seal.open(world.now, &mut datagram) else { continue };
-            for frame in Frames::parse(opened.body).unwrap() {
-                let Frame::Kcp(segments) = frame else { continue };
-                for segment in whitewater::kcp::wire::segments(segments) {
-                    let Segment { header: Header { cmd, frg, wnd, ts, sn, una, .. }, data } =
-                        segment.unwrap();
-                    found.push(Raw { cmd, frg, wnd, ts: ts.0, sn: sn.0, una: una.0, data: data.to_vec() });
-                }
+            if let Ok(opened) = self.seal.open(world.now, &mut datagram) {
+                each(opened.pn, Frames::parse(opened.body).unwrap(), &mut found);
             }
         }
         (found, count)

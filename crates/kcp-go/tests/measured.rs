@@ -2,30 +2,16 @@
 
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has found something")]
 
+#[path = "../../../tests/common/measured.rs"]
+mod measured;
+
+use measured::count;
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::kcp::{Envelope, EnvelopeConfig};
 use whitewater::machine::DatagramQueue;
 use whitewater_kcp_go::{Config, Crypt, Key, Shards};
 use whitewater_sim::SimRng;
-
-/// Marks the start of a call.
-#[inline(never)]
-fn begin() {
-    std::hint::black_box(());
-}
-
-/// The calls whose instructions are counted.
-#[inline(never)]
-fn datagram(act: &mut dyn FnMut()) {
-    act();
-}
-
-fn count(what: &str, mut act: impl FnMut()) {
-    println!("counted kcp-go: {what}");
-    begin();
-    datagram(&mut act);
-}
 
 fn envelope(crypt: Crypt, shards: Option<Shards>) -> Box<dyn Envelope> {
     Config { crypt, shards, ..Config::kcptun(Key::new([7; 32])) }.envelope(&mut SimRng::new(1, 1))
@@ -47,12 +33,12 @@ fn groups(data: u8, parity: u8) {
             let now = Time::from_millis(1000 * round + number);
             let mut payload = vec![number.to_le_bytes()[0]; 1400];
             payload[..4].fill(9); // the conversation
-            count(&format!("sending with {data} + {parity} shards"), || {
+            count(&format!("kcp-go: sending with {data} + {parity} shards"), || {
                 here.wrap(now, 1, true, &payload, &mut queue)
             });
         }
         for datagram in drain(&mut queue).iter_mut().skip(parity.into()) {
-            let what = format!("receiving with {data} + {parity} shards");
+            let what = format!("kcp-go: receiving with {data} + {parity} shards");
             count(&what, || {
                 let opened = there.open(datagram).unwrap();
                 let peer = opened.kcp.is_some().then_some(1);
@@ -69,11 +55,13 @@ fn groups(data: u8, parity: u8) {
 fn cipher(crypt: Crypt) {
     let [mut here, mut there] = [(); 2].map(|()| envelope(crypt, None));
     let mut queue = DatagramQueue::with_limit(1 << 24);
-    count(&format!("sending with {}", crypt.name()), || {
+    count(&format!("kcp-go: sending with {}", crypt.name()), || {
         here.wrap(Time::ZERO, 1, true, &[9; 1400], &mut queue)
     });
     let mut datagram = drain(&mut queue).remove(0);
-    count(&format!("receiving with {}", crypt.name()), || assert!(there.open(&mut datagram).is_some()));
+    count(&format!("kcp-go: receiving with {}", crypt.name()), || {
+        assert!(there.open(&mut datagram).is_some())
+    });
 }
 
 #[test]
