@@ -784,40 +784,6 @@ struct ww_server *ww_server_bind(const char *address,
                                  int32_t *error);
 
 /*
- `ww_client_send` for a session of a server.
- */
-int32_t ww_server_send(struct ww_server *server,
-                       uint32_t session,
-                       uint32_t channel,
-                       const uint8_t *message,
-                       size_t len);
-
-/*
- `ww_client_recv` for a session of a server. `WW_CLOSED`: there is no such session.
- */
-int32_t ww_server_recv(struct ww_server *server, uint32_t session, uint32_t channel, uint8_t *buffer, size_t size);
-
-/*
- `ww_client_send_datagram` for a session of a server.
- */
-int32_t ww_server_send_datagram(struct ww_server *server, uint32_t session, const uint8_t *datagram, size_t len);
-
-/*
- `ww_client_recv_datagram` for a session of a server.
- */
-int32_t ww_server_recv_datagram(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
-
-/*
- `ww_client_is_delivered` for a session of a server.
- */
-int32_t ww_server_is_delivered(struct ww_server *server, uint32_t session, uint32_t channel);
-
-/*
- Writes the state of a session to `*stats`. Returns 0, or `WW_CLOSED`: there is no such session.
- */
-int32_t ww_server_stats(struct ww_server *server, uint32_t session, struct ww_stats *stats);
-
-/*
  Reads arrived datagrams, runs timers and sends what is due. Call it again after at most `*next` ms (-1: no limit); `next` may be null. Returns 0.
  */
 int32_t ww_server_pump(struct ww_server *server,
@@ -835,31 +801,12 @@ int32_t ww_server_poll(struct ww_server *server,
 int32_t ww_server_poll_event(struct ww_server *server, struct ww_event *event);
 
 /*
- Ends a session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
+ Writes the sessions of connected clients to `sessions`, at most `count` of them, in no order. Returns how many clients are connected,
+ which may be more.
  */
-int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t code);
-
-/*
- `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
- */
-int32_t ww_server_close_with(struct ww_server *server,
-                             uint32_t session,
-                             uint16_t code,
-                             const char *message);
-
-/*
- Ends a session at once: what has not arrived is lost. The client is told `code` and `message`. Returns 0, or as `ww_server_close_with`.
- */
-int32_t ww_server_kick(struct ww_server *server,
-                       uint32_t session,
-                       uint16_t code,
-                       const char *message);
-
-/*
- Ends all sessions and pumps until that is done: until everything sent has arrived and the goodbyes are said, for a limited time. Returns 0.
- */
-int32_t ww_server_shutdown(struct ww_server *server,
-                           uint16_t code);
+int32_t ww_server_clients(struct ww_server *server,
+                          uint32_t *sessions,
+                          size_t count);
 
 /*
  Queues a message for every connected client. Returns the number of clients that it could not be queued for, because their channel was full.
@@ -880,28 +827,6 @@ int32_t ww_server_broadcast_except(struct ww_server *server,
                                    size_t len);
 
 /*
- Writes the sessions of connected clients to `sessions`, at most `count` of them, in no order. Returns how many clients are connected,
- which may be more.
- */
-int32_t ww_server_clients(struct ww_server *server,
-                          uint32_t *sessions,
-                          size_t count);
-
-/*
- Returns 1 if a session is up and can be sent to, 0 if not.
- */
-int32_t ww_server_is_connected(struct ww_server *server, uint32_t session);
-
-/*
- Writes the address of a client ("192.0.2.1:4000") to `buffer` as a text that ends with a zero. Returns its length without the zero;
- `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small.
- */
-int32_t ww_server_peer_addr(struct ww_server *server,
-                            uint32_t session,
-                            uint8_t *buffer,
-                            size_t size);
-
-/*
  Writes the address that the server is bound to, like `ww_server_peer_addr`.
  */
 int32_t ww_server_local_addr(struct ww_server *server, uint8_t *buffer, size_t size);
@@ -915,22 +840,15 @@ int32_t ww_server_close_reason(struct ww_server *server,
                                size_t size);
 
 /*
- Writes the text that a client closed its session with, as a text that ends with a zero, until the next event is taken. Returns its length
- without the zero; 0: there is none; `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+ Ends all sessions and pumps until that is done: until everything sent has arrived and the goodbyes are said, for a limited time. Returns 0.
  */
-int32_t ww_server_close_text(struct ww_server *server,
-                             uint32_t session,
-                             uint8_t *buffer,
-                             size_t size);
+int32_t ww_server_shutdown(struct ww_server *server,
+                           uint16_t code);
 
 /*
- Sends the client of a session to another server, by a connect token that is valid there. Returns 0; `WW_CLOSED`: there is no such session;
- `WW_TOO_LONG`: the token does not fit into a datagram; `WW_MISUSE`: it is not a token.
+ Says goodbye to all clients and frees the server. It does not wait: what has not arrived is lost, see `ww_server_shutdown`.
  */
-int32_t ww_server_redirect(struct ww_server *server,
-                           uint32_t session,
-                           const uint8_t *token,
-                           size_t len);
+void ww_server_free(struct ww_server *server);
 
 /*
  Admits a client that asks to join (`WW_EVENT_REQUESTED`), and tells its program `user`, up to 256 bytes. Returns 0; `WW_CLOSED`: the client
@@ -960,9 +878,91 @@ int32_t ww_server_user(struct ww_server *server,
                        size_t size);
 
 /*
- Says goodbye to all clients and frees the server. It does not wait: what has not arrived is lost, see `ww_server_shutdown`.
+ `ww_client_send` for a session of a server.
  */
-void ww_server_free(struct ww_server *server);
+int32_t ww_server_send(struct ww_server *server,
+                       uint32_t session,
+                       uint32_t channel,
+                       const uint8_t *message,
+                       size_t len);
+
+/*
+ `ww_client_recv` for a session of a server. `WW_CLOSED`: there is no such session.
+ */
+int32_t ww_server_recv(struct ww_server *server, uint32_t session, uint32_t channel, uint8_t *buffer, size_t size);
+
+/*
+ `ww_client_send_datagram` for a session of a server.
+ */
+int32_t ww_server_send_datagram(struct ww_server *server, uint32_t session, const uint8_t *datagram, size_t len);
+
+/*
+ `ww_client_recv_datagram` for a session of a server.
+ */
+int32_t ww_server_recv_datagram(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
+
+/*
+ `ww_client_is_delivered` for a session of a server.
+ */
+int32_t ww_server_is_delivered(struct ww_server *server, uint32_t session, uint32_t channel);
+
+/*
+ Returns 1 if a session is up and can be sent to, 0 if not.
+ */
+int32_t ww_server_is_connected(struct ww_server *server, uint32_t session);
+
+/*
+ Writes the state of a session to `*stats`. Returns 0, or `WW_CLOSED`: there is no such session.
+ */
+int32_t ww_server_stats(struct ww_server *server, uint32_t session, struct ww_stats *stats);
+
+/*
+ Writes the address of a client ("192.0.2.1:4000") to `buffer` as a text that ends with a zero. Returns its length without the zero;
+ `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_server_peer_addr(struct ww_server *server,
+                            uint32_t session,
+                            uint8_t *buffer,
+                            size_t size);
+
+/*
+ Ends a session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
+ */
+int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t code);
+
+/*
+ `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
+ */
+int32_t ww_server_close_with(struct ww_server *server,
+                             uint32_t session,
+                             uint16_t code,
+                             const char *message);
+
+/*
+ Ends a session at once: what has not arrived is lost. The client is told `code` and `message`. Returns 0, or as `ww_server_close_with`.
+ */
+int32_t ww_server_kick(struct ww_server *server,
+                       uint32_t session,
+                       uint16_t code,
+                       const char *message);
+
+/*
+ Writes the text that a client closed its session with, as a text that ends with a zero, until the next event is taken. Returns its length
+ without the zero; 0: there is none; `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+ */
+int32_t ww_server_close_text(struct ww_server *server,
+                             uint32_t session,
+                             uint8_t *buffer,
+                             size_t size);
+
+/*
+ Sends the client of a session to another server, by a connect token that is valid there. Returns 0; `WW_CLOSED`: there is no such session;
+ `WW_TOO_LONG`: the token does not fit into a datagram; `WW_MISUSE`: it is not a token.
+ */
+int32_t ww_server_redirect(struct ww_server *server,
+                           uint32_t session,
+                           const uint8_t *token,
+                           size_t len);
 
 #ifdef __cplusplus
 }

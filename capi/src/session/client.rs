@@ -1,11 +1,11 @@
 //! A client and its socket.
 #![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions")]
 
-use super::connection::{End, address, copy, done, failed, numbered, of_io, print, ww_stats};
+use super::connection::{End, address, copy, failed, numbered, of_io, print, say, ww_stats};
 use super::event::ww_event;
 use super::options::{NO_OPTIONS, ww_options};
 use super::{made, text};
-use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE};
+use crate::error::{WW_AGAIN, WW_CLOSED};
 use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
@@ -216,20 +216,14 @@ pub unsafe extern "C" fn ww_client_close_with(
     message: *const c_char,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let close = |client: &mut ww_client, message| done(client.client.close_with(code, message));
-        text(message).map_or(WW_MISUSE, |message| call(client, |client| close(client, message)))
-    }
+    unsafe { say(client, message, |client, message| client.client.close_with(code, message)) }
 }
 
 /// Ends the session, or the attempt to connect, at once: what has not arrived is lost. Returns 0, or as `ww_client_close_with`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_kick(client: *mut ww_client, code: u16, message: *const c_char) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let kick = |client: &mut ww_client, message| done(client.client.kick(code, message));
-        text(message).map_or(WW_MISUSE, |message| call(client, |client| kick(client, message)))
-    }
+    unsafe { say(client, message, |client, message| client.client.kick(code, message)) }
 }
 
 /// Ends the session and pumps until that is done: until everything sent has arrived and the goodbye is said, for a limited time. Returns 0.

@@ -1,9 +1,10 @@
 //! What both ends do with a session that is up.
 
 use super::event::ww_event;
-use super::millis;
+use super::{millis, text};
 use crate::error::{Failure, WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
-use crate::guard::Object;
+use crate::guard::{Object, call};
+use std::ffi::c_char;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -152,9 +153,20 @@ pub(super) fn address(address: io::Result<SocketAddr>, buf: &mut [u8]) -> i32 {
     address.map_or_else(|error| of_io(&error), |address| print(&address, buf))
 }
 
-/// Whether a text was taken.
-pub(super) fn done(result: Result<(), CloseTextError>) -> i32 {
-    result.map_or(WW_MISUSE, |()| 0)
+/// [`call`] with a text for the peer, which may be refused.
+///
+/// # Safety
+///
+/// As [`call`] and [`text`].
+pub(super) unsafe fn say<T: Object>(
+    end: *mut T,
+    message: *const c_char,
+    say: impl FnOnce(&mut T, &str) -> Result<(), CloseTextError>,
+) -> i32 {
+    // SAFETY: as the caller says.
+    let Ok(message) = (unsafe { text(message) }) else { return WW_MISUSE };
+    // SAFETY: the same.
+    unsafe { call(end, |end| say(end, message).map_or(WW_MISUSE, |()| 0)) }
 }
 
 /// The error code for a failed socket or an invalid config.
