@@ -1,8 +1,7 @@
 //! Derived messages: every kind of type and of bounds is read as it was written, hostile bytes are refused or give a value within
 //! its bounds, and types whose bits mean something else have another shape.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
-
+use crate::common::{packed, unpacked};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use whitewater::Message;
@@ -107,20 +106,6 @@ prop_compose! {
             orders,
         }
     }
-}
-
-fn packed<T: Message>(value: &T) -> (Vec<u8>, usize) {
-    let mut to = BitWriter::new(Vec::new());
-    value.pack(&mut to).unwrap();
-    let bits = to.bits();
-    (to.finish(), bits)
-}
-
-fn unpacked<T: Message>(bytes: &[u8]) -> Result<T, BitsError> {
-    let mut from = BitReader::new(bytes);
-    let value = T::unpack(&mut from)?;
-    from.finish()?;
-    Ok(value)
 }
 
 /// Reads as much as a message is, and returns the most bytes of memory that took.

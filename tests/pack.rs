@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::{packed, unpacked};
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -280,20 +281,6 @@ fn what_is_wrong_with_bits_is_named() {
         BitReader::new(&[0; 2]).copy(9..17, &mut Vec::new()),
         Err(BitsError::Truncated { need: 17, left: 16 })
     );
-}
-
-fn packed<T: Message>(value: &T) -> (Vec<u8>, usize) {
-    let mut to = BitWriter::new(Vec::new());
-    value.pack(&mut to).unwrap();
-    let bits = to.bits();
-    (to.finish(), bits)
-}
-
-fn unpacked<T: Message>(bytes: &[u8]) -> Result<T, BitsError> {
-    let mut from = BitReader::new(bytes);
-    let value = T::unpack(&mut from)?;
-    from.finish()?;
-    Ok(value)
 }
 
 /// Asserts how many bits a value takes, and that it is read as it was.

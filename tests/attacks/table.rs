@@ -17,9 +17,7 @@ use common::sessions::{
 };
 use common::tokens::{NOW, SERVER_ID, by_token, key, order, requiring, verifier};
 use common::{Raw, configs, ms};
-use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use whitewater::inside::session::exchange::{Attempt, Responder};
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire::{Connect, Frame, FrameWriter, kind};
@@ -30,33 +28,16 @@ use whitewater::session::{ClientState, Suite, public_key};
 use whitewater::{ClientConfig, ServerConfig, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, SimRng};
 
-/// The tables of attacks name a test for each; a wrong name would prove nothing.
+/// `tests/docs` checks that there are such tests.
 #[test]
-fn every_attack_in_the_document_has_a_test() {
+fn every_attack_in_the_document_names_a_test() {
     let tables = include_str!("../../docs/SECURITY-MODEL.md").split("| attack |").skip(1);
     let rows = tables.flat_map(|table| table.lines().skip(2).take_while(|line| line.starts_with("| ")));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let tests = ["src", "tests", "crates/kcp-go/tests"].map(|folder| sources(root.join(folder))).concat();
-    let mut count = 0;
-    for row in rows {
+    let count = rows.inspect(|row| {
         let cell = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap();
-        let names: Vec<_> = cell.split('`').skip(1).step_by(2).collect();
-        assert!(!names.is_empty(), "no test: {row}");
-        for name in names {
-            assert!(tests.contains(&format!("fn {name}()")), "{name}");
-        }
-        count += 1;
-    }
-    assert!(count >= 11, "{count} attacks");
-}
-
-/// The text of all files in a folder and in those below it.
-fn sources(folder: PathBuf) -> String {
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let text = |path: PathBuf| {
-        if path.is_dir() { sources(path) } else { fs::read_to_string(path).unwrap_or_default() }
-    };
-    paths.map(text).collect()
+        assert!(cell.contains('`'), "no test: {row}");
+    });
+    assert!(count.count() >= 11, "too few attacks");
 }
 
 /// The columns: bare KCP, and a suite of each kind.

@@ -9,6 +9,7 @@ pub(crate) mod beat;
 pub(crate) mod configs;
 pub(crate) mod machine;
 pub(crate) mod measured;
+mod message;
 mod packets;
 pub(crate) mod rogue;
 pub(crate) mod sessions;
@@ -17,6 +18,7 @@ mod talk;
 pub(crate) mod tokens;
 mod wire;
 
+pub(crate) use message::{packed, unpacked};
 pub(crate) use packets::{PacketEnd, packet_pair, payload};
 use std::time::Duration;
 pub(crate) use talk::{End, Pair, Setup, Talk, clean, kcp, lossy, numbered, pair, rough};

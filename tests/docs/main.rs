@@ -121,6 +121,22 @@ fn every_path_in_backticks_exists() {
     assert!(count > 50, "only {count} paths were found");
 }
 
+/// A name of five words is a test's: settings and verbs have shorter ones, and statistics begin with `whitewater_`.
+#[test]
+fn every_test_that_a_page_names_exists() {
+    let folders = ["benches", "capi", "crates", "examples", "fuzz/src", "interop", "src", "tests"];
+    let sources = folders.map(|folder| sources(&root().join(folder))).concat();
+    let mut count = 0;
+    for document in all().iter().filter(|document| document.path != "CHANGELOG.md") {
+        for (line, name) in document.names().filter(|(_, name)| !name.starts_with("whitewater_")) {
+            let is_there = sources.contains(&format!("fn {name}("));
+            assert!(is_there, "{}:{line}: there is no {name}", document.path);
+            count += 1;
+        }
+    }
+    assert!(count > 100, "only {count} tests were found");
+}
+
 #[test]
 fn every_block_is_of_a_kind_that_something_checks() {
     for document in all() {
@@ -204,6 +220,17 @@ fn a_datagram_passes_at_most_ten_functions_each_way_and_they_are_where_the_page_
             assert!(is_its, "{file} implements nothing of {owner}");
         }
     }
+}
+
+/// The text of all sources in a folder and in those below it.
+fn sources(folder: &Path) -> String {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let text = |path: PathBuf| match path.extension() {
+        _ if path.is_dir() && !path.ends_with("target") => sources(&path),
+        Some(ending) if ending == "rs" => fs::read_to_string(path).unwrap(),
+        _ => String::new(),
+    };
+    paths.map(text).collect()
 }
 
 /// Whether cargo packages that file: the manifest does not exclude it, and it is not in a nested package.

@@ -101,14 +101,22 @@ impl Document {
             "tests/",
             "tools/",
         ];
-        self.prose().flat_map(move |(line, text)| {
-            let code = text.split('`').skip(1).step_by(2);
-            let is_path = move |code: &&str| {
-                folders.iter().any(|folder| code.starts_with(folder))
-                    && code.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c))
-            };
-            code.filter(is_path).map(|path| (line, path)).collect::<Vec<_>>()
+        self.code().filter(move |(_, code)| {
+            folders.iter().any(|folder| code.starts_with(folder))
+                && code.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c))
         })
+    }
+
+    /// Everything in backticks that is a name of five words or more, such as a test's.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_name =
+            |code: &str| code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        self.code().filter(move |(_, code)| is_name(code) && code.matches('_').count() >= 4)
+    }
+
+    /// Everything in backticks.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.prose().flat_map(|(line, text)| text.split('`').skip(1).step_by(2).map(move |code| (line, code)))
     }
 
     /// The anchors that `#..` may name, derived from headings as usual renderers do.
