@@ -508,7 +508,7 @@ fn a_config_out_of_range_names_its_field() {
     for (channel, field) in [
         (ChannelConfig { send_buffer: 0, ..good }, "send_buffer"),
         (ChannelConfig { receive_buffer: 16_385, ..good }, "receive_buffer"),
-        (ChannelConfig { messages_per_packet: 257, ..good }, "messages_per_packet"),
+        (ChannelConfig { messages_per_packet: 97, ..good }, "messages_per_packet"),
         (ChannelConfig { bits_per_packet: 63, ..good }, "bits_per_packet"),
         (ChannelConfig { resend: Resend::After(ms(60_001)), ..good }, "resend"),
         (ChannelConfig { resend: Resend::Rtt(0), ..good }, "resend"),

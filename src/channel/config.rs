@@ -59,7 +59,7 @@ pub struct ChannelConfig {
     pub send_buffer: u16,
     /// In packets: most messages that the receiver holds until they are read, 1 to 16,384; 256 by default.
     pub receive_buffer: u16,
-    /// Most messages per packet: 1 to 256; 64 by default.
+    /// Most messages per packet: 1 to 96; 64 by default. All channels together put 96 into a packet at most.
     pub messages_per_packet: u16,
     /// Most bits of this channel per packet: 64 to 2^19. The maximum, which is the default, is no limit.
     pub bits_per_packet: u32,
@@ -105,7 +105,7 @@ impl ChannelConfig {
         in_range("max_message", self.max_message, 1..=MESSAGE_MAX)?;
         in_range("send_buffer", self.send_buffer, 1..=BUFFER_MAX)?;
         in_range("receive_buffer", self.receive_buffer, 1..=BUFFER_MAX)?;
-        in_range("messages_per_packet", self.messages_per_packet, 1..=256)?;
+        in_range("messages_per_packet", self.messages_per_packet, 1..=MESSAGES_MAX)?;
         in_range("bits_per_packet", self.bits_per_packet, 64..=1 << 19)?;
         if let Some(time) = self.expire_after {
             time_in_range("expire_after", time, 1..=3_600_000)?;
@@ -195,6 +195,9 @@ impl ChannelsConfig {
     }
 }
 
+/// Most messages of all channels in a packet, which limits what it makes the receiver do. With a dozen bytes each, fewer fit
+/// into a datagram.
+pub(super) const MESSAGES_MAX: u16 = 96;
 /// Longest message, bytes.
 const MESSAGE_MAX: u32 = 64 << 20;
 /// Default time until a message is resent.

@@ -70,7 +70,7 @@ fn far_apart(count: usize) -> Vec<u8> {
     let mut payload = BitWriter::new(Vec::new());
     for _ in 0..count {
         payload.bool(true).unwrap();
-        payload.int(2, 1..=256).unwrap();
+        payload.int(2, 1..=96).unwrap();
         payload.int(1, 0..=u16::MAX).unwrap();
         for is_second in [false, true] {
             if is_second {
@@ -88,7 +88,7 @@ fn channels<P: Payload + ?Sized>(count: u8, kind: Kind<P>) -> Vec<ChannelConfig>
         carrier: Carrier::Packets,
         send_buffer: 1 << 14,
         receive_buffer: 1 << 14,
-        messages_per_packet: 256,
+        messages_per_packet: 96,
         ..kind(number).config()
     };
     (0..count).map(deepest).collect()

@@ -6,13 +6,16 @@
 use crate::common::rogue::{Rogue, open_server};
 use crate::common::{Raw, repairing};
 use std::collections::BTreeSet;
+use std::time::Duration;
+use whitewater::channel::{Channels, ChannelsConfig};
 use whitewater::inside::code::{Decoder, DecoderConfig, Encoder};
-use whitewater::inside::session::wire::{AckFrame, Frame};
+use whitewater::inside::message::BitWriter;
+use whitewater::inside::session::wire::{AckFrame, Frame, KcpPart};
 use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Conv, Kcp, Millis, Sn};
 use whitewater::machine::DatagramQueue;
 use whitewater::packet::Seq16;
-use whitewater::{Channel, ChannelConfig, ServerConfig, SessionConfig, Time};
+use whitewater::{Channel, ChannelConfig, CloseReason, ServerConfig, SessionConfig, Time};
 
 /// What a datagram of 1400 bytes pays for, and what can be saved up, in units of about 64 instructions.
 const EACH: u64 = 400 + 1400 / 4;
@@ -132,4 +135,91 @@ fn of_many_reports_in_a_packet_four_count() {
     rogue.send(&mut world, &reports[4..6]);
     let delivered = std::iter::from_fn(|| world.session().pop_delivered_message(channel)).count();
     assert_eq!((delivered, world.closed()), (covered(&reports[4..6]), None));
+}
+
+/// So many messages of a byte on each of these channels.
+fn packed(channels: &[u16]) -> Vec<u8> {
+    let mut to = BitWriter::new(Vec::new());
+    for count in channels {
+        to.bool(*count > 0).unwrap();
+        if *count > 0 {
+            to.int(*count, 1..=64).unwrap();
+            for id in 0..*count {
+                if id == 0 {
+                    to.int(id, 0..=u16::MAX).unwrap()
+                } else {
+                    to.relative(id, id - 1).unwrap()
+                }
+                to.bool(true).unwrap();
+                to.int(1, 0..=2047).unwrap();
+                to.bytes(&[7]).unwrap();
+            }
+        }
+    }
+    to.finish()
+}
+
+#[test]
+fn a_packet_has_96_messages_at_most_and_one_place_for_them() {
+    let channels: Vec<_> = (0..3).map(|number| Channel::<[u8]>::unordered(number).config()).collect();
+    let (whole, more, part) = (packed(&[64, 0, 32]), packed(&[64, 32, 1]), packed(&[1, 0, 0]));
+    for (payloads, taken, closed) in [
+        (vec![&whole], 96, None),
+        (vec![&more], 0, Some(CloseReason::Protocol)),
+        (vec![&part, &whole], 1, Some(CloseReason::Protocol)),
+    ] {
+        let session = SessionConfig { channels: channels.clone(), ..SessionConfig::default() };
+        let mut world = open_server(ServerConfig::insecure(session));
+        let mut rogue = Rogue::connect(&mut world, 1).unwrap();
+        let frames: Vec<_> = payloads.iter().map(|payload| Frame::Packed(payload)).collect();
+        rogue.send(&mut world, &frames);
+        let mut took = 0;
+        for number in 0..3 {
+            while world.session().recv(Channel::<[u8]>::unordered(number)).is_some() {
+                took += 1;
+            }
+        }
+        world.run(1100);
+        assert_eq!((took, world.closed()), (taken, closed));
+    }
+
+    // An honest end with more to say does not notice.
+    let config = ChannelsConfig { channels, ..ChannelsConfig::default() };
+    let [mut alice, mut bob] = [(); 2].map(|()| Channels::new(&config).unwrap());
+    let (now, mut counts) = (Time::from_millis(1), Vec::new());
+    for number in 0..3 {
+        (0..100).for_each(|_| _ = alice.send(now, Channel::<[u8]>::unordered(number), &[7]).unwrap());
+    }
+    loop {
+        let payload = alice.write(now, Duration::ZERO).unwrap();
+        bob.read(payload).unwrap();
+        let received: u64 = (0..3).map(|number| bob.stats(Channel::<[u8]>::unordered(number)).received).sum();
+        counts.push(received);
+        if payload.is_empty() {
+            break;
+        }
+        let number = Seq16(u16::try_from(counts.len()).unwrap());
+        alice.on_sent(now, number);
+    }
+    assert_eq!(counts, [96, 192, 264, 300, 300]); // a channel has 64 of a packet
+}
+
+#[test]
+fn of_many_parts_of_frames_in_a_packet_sixteen_count() {
+    let mut world = open_server(ServerConfig::insecure(SessionConfig::default()));
+    let mut rogue = Rogue::connect(&mut world, 1).unwrap();
+    for (number, sn, parts) in [(0, 0, 16_u8), (1, 1, 17)] {
+        let segment = rogue.channel(0, &[Raw::push(sn, &vec![7; 2 * usize::from(parts) - 24])]);
+        let frames: Vec<_> = (0..parts)
+            .zip(segment.chunks(2))
+            .map(|(id, bytes)| Frame::KcpPart(KcpPart { number: Seq16(number), id, last: parts - 1 }, bytes))
+            .collect();
+        rogue.send(&mut world, &frames);
+        let is_there = world.session().recv(Channel::<[u8]>::ordered(0)).is_some();
+        assert_eq!(is_there, parts == 16);
+        if !is_there {
+            rogue.send(&mut world, &frames[16..]);
+            assert!(world.session().recv(Channel::<[u8]>::ordered(0)).is_some());
+        }
+    }
 }

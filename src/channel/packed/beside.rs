@@ -65,16 +65,16 @@ impl Channels {
             return Some(Next::Elsewhere);
         }
         let Some(Ready::Message(bytes)) = receiver.pop() else { return None };
-        *moved = moved.wrapping_add(len32(bytes.len()));
-        let read = read(&bytes);
-        receiver.keep(bytes);
+        *moved = moved.wrapping_add(len32(bytes.bytes().len()));
+        let read = read(bytes.bytes());
+        receiver.keep(bytes.into_spare());
         Some(Next::Message(read))
     }
 
     /// Bytes of the next message; `None`: there is none, or it comes by another way.
     pub(crate) fn next_len(&self, channel: u8) -> Option<usize> {
         match self.one(channel)?.receiver.ready.front()? {
-            Ready::Message(bytes) => Some(bytes.len()),
+            Ready::Message(bytes) => Some(bytes.bytes().len()),
             Ready::Elsewhere => None,
         }
     }

@@ -17,16 +17,62 @@ pub(super) enum Content {
 }
 
 /// The bytes of a message, and its length in bits.
-#[derive(Debug, Default, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 pub(super) struct Packed {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Kept,
     pub(super) bits: usize,
 }
 
-impl Content {
+/// Bytes that wait. A packet may have a hundred short messages, and a buffer for each takes longer than all the rest.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Kept {
+    /// So many bytes in place.
+    Short(u8, [u8; SHORT_MAX]),
+    Long(Vec<u8>),
+}
+
+impl Kept {
+    /// A copy; long ones in the empty buffer of `spare`.
+    pub(super) fn new(bytes: &[u8], spare: impl FnOnce() -> Vec<u8>) -> Self {
+        let mut short = [0; SHORT_MAX];
+        if let (Ok(len), Some(to)) = (u8::try_from(bytes.len()), short.get_mut(..bytes.len())) {
+            to.copy_from_slice(bytes);
+            return Self::Short(len, short);
+        }
+        let mut long = spare();
+        long.extend_from_slice(bytes);
+        Self::Long(long)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Self::Long(bytes) => bytes,
+        }
+    }
+
     /// Bytes of its buffer, which may have held a longer message before.
     pub(super) const fn held(&self) -> usize {
-        if let Self::Message(message) = self { message.bytes.capacity() } else { 0 }
+        if let Self::Long(bytes) = self { bytes.capacity() } else { 0 }
+    }
+
+    /// Its buffer, emptied.
+    pub(super) fn into_spare(self) -> Option<Vec<u8>> {
+        let Self::Long(mut bytes) = self else { return None };
+        bytes.clear();
+        Some(bytes)
+    }
+}
+
+impl Content {
+    /// Bytes of its buffer.
+    pub(super) const fn held(&self) -> usize {
+        if let Self::Message(message) = self { message.bytes.held() } else { 0 }
+    }
+
+    /// Its buffer, emptied.
+    pub(super) fn into_spare(self) -> Option<Vec<u8>> {
+        if let Self::Message(message) = self { message.bytes.into_spare() } else { None }
     }
 
     /// Its length in a packet, bits.
@@ -45,10 +91,11 @@ impl Content {
         }
         match self {
             Self::Message(message) => {
+                let bytes = message.bytes.bytes();
                 if channel.skip.is_none() {
-                    to.int(message.bytes.len(), 0..=BYTES_MAX)?;
+                    to.int(bytes.len(), 0..=BYTES_MAX)?;
                 }
-                to.append(&message.bytes, message.bits)
+                to.append(bytes, message.bits)
             }
             Self::Elsewhere | Self::Dropped if channel.kind == ChannelKind::Ordered => {
                 to.bool(matches!(self, Self::Elsewhere))
@@ -81,10 +128,21 @@ impl Content {
         if len > max && channel.kind.is_reliable() {
             return Err(BitsError::OutOfRange { offset: len, span: max });
         }
-        let start = from.position();
-        from.skip(bits)?;
-        let mut bytes = spare();
-        from.copy(start..start + bits, &mut bytes)?;
+        let bytes = match (u32::try_from(bits), u8::try_from(len)) {
+            (Ok(count), Ok(len)) if usize::from(len) <= SHORT_MAX => {
+                let low = from.raw(count.min(u64::BITS))?;
+                let high = from.raw(count.saturating_sub(u64::BITS))?;
+                let [short @ .., _] = (u128::from(high) << u64::BITS | u128::from(low)).to_le_bytes();
+                Kept::Short(len, short)
+            }
+            _ => {
+                let start = from.position();
+                from.skip(bits)?;
+                let mut long = spare();
+                from.copy(start..start + bits, &mut long)?;
+                Kept::Long(long)
+            }
+        };
         Ok(Self::Message(Packed { bytes, bits }))
     }
 }
@@ -101,8 +159,8 @@ pub(super) fn write_count(to: &mut BitWriter, count: usize, config: &ChannelConf
     to.int(count, 1..=config.messages_per_packet.into())
 }
 
-pub(super) fn read_count(from: &mut BitReader<'_>, config: &ChannelConfig) -> Result<usize, BitsError> {
-    from.int(1..=config.messages_per_packet.into())
+pub(super) fn read_count(from: &mut BitReader<'_>, config: &ChannelConfig) -> Result<u16, BitsError> {
+    from.int(1..=config.messages_per_packet)
 }
 
 /// Writes an id; `previous` is the one before it in the same packet, if there is one.
@@ -152,5 +210,8 @@ pub(super) const fn count_bits(config: &ChannelConfig) -> usize {
     (u16::BITS - (config.messages_per_packet - 1).leading_zeros()) as usize
 }
 
+/// Most bytes of a message in place: as many as fit where a buffer would be.
+const SHORT_MAX: usize = 15;
+const _: () = assert!(size_of::<Kept>() == size_of::<Vec<u8>>());
 /// Most bytes of a message of bytes in a packet.
 pub(super) const BYTES_MAX: usize = 2047;

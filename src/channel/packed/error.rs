@@ -15,6 +15,9 @@ pub enum ReadError {
     /// It has no message. An honest peer sends an empty payload then.
     #[error("a payload without a message")]
     Empty,
+    /// It has more messages than an honest peer puts into a packet.
+    #[error("more than {max} messages in a packet")]
+    TooMany { max: u16 },
     /// A message lies beyond the buffer, or the session has no memory for it. With an honest peer, too little was read:
     /// read what has arrived, and it will be sent again.
     #[error("no room for message {id}")]
@@ -26,6 +29,7 @@ reasons! {
     pub struct RejectedPayloads: u64, by ReadError {
         bits: Bits,
         empty: Empty,
+        too_many: TooMany,
         no_room: NoRoom,
     }
 }

@@ -10,6 +10,7 @@ mod receive;
 mod send;
 mod stats;
 
+use super::config::MESSAGES_MAX;
 use super::{AnyChannel, Channel, ChannelConfig, ChannelError, ChannelsConfig, SendError, cure};
 use crate::config::ConfigError;
 use crate::message::BitsError;
@@ -18,7 +19,7 @@ use crate::seq::Seq16;
 use crate::time::Time;
 pub(crate) use beside::Next;
 use carried::Carried;
-use content::BYTES_MAX;
+use content::{BYTES_MAX, read_count};
 pub use error::{ReadError, RejectedPayloads};
 use receive::{Ready, Receiver};
 use send::Sender;
@@ -113,7 +114,6 @@ impl Channels {
     /// A field of `config` is out of range.
     pub fn new(config: &ChannelsConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let per_packet = config.channels.iter().map(|channel| u32::from(channel.messages_per_packet)).sum();
         let one = |channel: &ChannelConfig| {
             let (room, stats, config) =
                 (config.room_for_one(channel), ChannelStats::default(), Arc::new(*channel));
@@ -124,7 +124,7 @@ impl Channels {
         channels.shrink_to_fit(); // each session of a server has one
         Ok(Self {
             channels,
-            carried: Carried::new(config.packets, per_packet),
+            carried: Carried::new(config.packets, MESSAGES_MAX.into()),
             rejected: RejectedPayloads::default(),
             payload: Vec::new(),
             payload_max: config.payload_max,
@@ -194,9 +194,9 @@ impl Channels {
         loop {
             // Only a session has another way for messages, so no honest peer announces one here.
             let Ready::Message(bytes) = one.receiver.pop()? else { continue };
-            let message = P::unpack(&bytes).ok(); // it was checked when it arrived
-            self.moved = self.moved.wrapping_add(len32(bytes.len()));
-            one.receiver.keep(bytes);
+            let message = P::unpack(bytes.bytes()).ok(); // it was checked when it arrived
+            self.moved = self.moved.wrapping_add(len32(bytes.bytes().len()));
+            one.receiver.keep(bytes.into_spare());
             return message;
         }
     }
@@ -388,12 +388,13 @@ impl Channels {
         let Self { channels, payload, payload_max, .. } = self;
         let room = 8 * usize::from(*payload_max);
         let (mut to, mut is_empty) = (BitWriter::new(std::mem::take(payload)), true);
-        let mut after = channels.len();
+        let (mut after, mut messages) = (channels.len(), MESSAGES_MAX);
         for One { config, sender, stats, .. } in channels {
             after -= 1;
             sender.expire(now, stats);
             let left = (room - to.bits()).saturating_sub(1 + after);
-            let has_messages = sender.choose(now, config.resend_after(rtt), left);
+            let has_messages = sender.choose(now, config.resend_after(rtt), (left, messages));
+            messages -= u16::try_from(sender.chosen.len()).unwrap_or(messages);
             to.bool(has_messages)?;
             if has_messages {
                 sender.write(&mut to)?;
@@ -405,15 +406,19 @@ impl Channels {
     }
 
     fn stage(&mut self, payload: &[u8], mut left: usize) -> Result<(), ReadError> {
-        let (mut from, mut is_empty) = (BitReader::new(payload), true);
-        for One { receiver, .. } in &mut self.channels {
+        let (mut from, mut messages) = (BitReader::new(payload), 0);
+        for One { config, receiver, .. } in &mut self.channels {
             if from.bool()? {
-                receiver.stage(&mut from, &mut left)?;
-                is_empty = false;
+                let count = read_count(&mut from, config)?;
+                messages += count;
+                if messages > MESSAGES_MAX {
+                    return Err(ReadError::TooMany { max: MESSAGES_MAX });
+                }
+                receiver.stage(&mut from, count, &mut left)?;
             }
         }
         from.finish()?;
-        if is_empty { Err(ReadError::Empty) } else { Ok(()) }
+        if messages == 0 { Err(ReadError::Empty) } else { Ok(()) }
     }
 }
 

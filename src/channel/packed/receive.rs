@@ -1,6 +1,6 @@
 //! Incoming messages: checked with the whole packet, kept until it is their turn, then delivered.
 
-use super::content::{Content, Packed, read_count, read_id};
+use super::content::{Content, Kept, Packed, read_id};
 use super::{ChannelStats, ReadError, len32};
 use crate::channel::{ChannelConfig, ChannelKind};
 use crate::message::pack::BitReader;
@@ -32,7 +32,7 @@ pub(super) struct Receiver {
 /// What is next to be read.
 #[derive(Debug)]
 pub(super) enum Ready {
-    Message(Vec<u8>),
+    Message(Kept),
     /// A message that comes by another way.
     Elsewhere,
 }
@@ -56,17 +56,18 @@ impl Receiver {
     pub(super) fn pop(&mut self) -> Option<Ready> {
         let ready = self.ready.pop_front()?;
         if let Ready::Message(bytes) = &ready {
-            self.bytes -= len32(bytes.capacity());
+            self.bytes -= len32(bytes.held());
         }
         Some(ready)
     }
 
-    /// Keeps the buffer of a message that was read.
-    pub(super) fn keep(&mut self, mut bytes: Vec<u8>) {
-        if self.spare.len() < SPARE_MAX {
-            bytes.clear();
-            self.spare_bytes += len32(bytes.capacity());
-            self.spare.push(bytes);
+    /// Keeps the buffer of a message that was read, if it has one.
+    pub(super) fn keep(&mut self, spare: Option<Vec<u8>>) {
+        if let Some(spare) = spare
+            && self.spare.len() < SPARE_MAX
+        {
+            self.spare_bytes += len32(spare.capacity());
+            self.spare.push(spare);
         }
     }
 
@@ -92,14 +93,21 @@ impl Receiver {
         (self.spare, self.spare_bytes) = (Vec::new(), 0);
     }
 
-    /// Reads what a packet has for this channel, and checks that there is room for it, in `left` bytes of memory as
-    /// well. Nothing else changes.
-    pub(super) fn stage(&mut self, from: &mut BitReader<'_>, left: &mut usize) -> Result<(), ReadError> {
-        let count = read_count(from, &self.config)?;
-        let (mut previous, mut places) = (None, 0);
+    /// Reads the `count` messages that a packet has for this channel, and checks that there is room for them, in
+    /// `left` bytes of memory as well. Nothing else changes.
+    pub(super) fn stage(
+        &mut self,
+        from: &mut BitReader<'_>,
+        count: u16,
+        left: &mut usize,
+    ) -> Result<(), ReadError> {
+        let is_reliable = self.config.channel.kind.is_reliable();
+        let (mut previous, mut span) = (None, 0);
         for _ in 0..count {
             let id = read_id(from, previous, &self.config)?;
-            self.check_room(id)?;
+            if is_reliable && !self.has_come(id) {
+                span = span.max(self.check_room(id)?);
+            }
             let Self { spare, spare_bytes, .. } = self;
             let buffer = || {
                 let buffer = spare.pop().unwrap_or_default();
@@ -109,12 +117,10 @@ impl Receiver {
             let content = Content::read(from, &self.config, buffer)?;
             let bytes = content.held() + size_of::<(Seq16, Content)>();
             *left = left.checked_sub(bytes).ok_or(ReadError::NoRoom { id })?;
-            if self.config.channel.kind.is_reliable() && !self.has_come(id) {
-                places = places.max(self.slots.growth(id.0.wrapping_sub(self.next.0).saturating_add(1)));
-            }
             self.staged.push((id, content));
             previous = Some(id);
         }
+        let mut places = if span > 0 { self.slots.growth(span) } else { 0 };
         let need = self.ready.len() + self.staged.len();
         if need > self.ready.capacity() {
             places += (need.max(2 * self.ready.capacity()) - self.ready.capacity()) * size_of::<Ready>();
@@ -148,14 +154,14 @@ impl Receiver {
         let kind = self.config.channel.kind;
         if kind.is_reliable() && self.has_come(id) {
             stats.duplicates += 1;
-            self.drop_content(content);
+            self.keep(content.into_spare());
         } else if kind.is_reliable() {
             self.deliver_once(id, content, stats);
         } else if kind == ChannelKind::Sequenced
             && self.newest.is_some_and(|newest| newest.0.wrapping_sub(id.0) < OLD_MAX)
         {
             stats.old += 1;
-            self.drop_content(content);
+            self.keep(content.into_spare());
         } else {
             self.newest = Some(id);
             if self.ready.len() < self.config.receive_buffer.into() {
@@ -163,25 +169,18 @@ impl Receiver {
                 self.deliver(content, stats);
             } else {
                 stats.overflowed += 1;
-                self.drop_content(content);
+                self.keep(content.into_spare());
             }
         }
     }
 
-    fn drop_content(&mut self, content: Content) {
-        if let Content::Message(Packed { bytes, .. }) = content {
-            self.keep(bytes);
-        }
-    }
-
-    /// Refuses a packet with a reliable message beyond the buffer. It must not be acknowledged.
-    fn check_room(&self, id: Seq16) -> Result<(), ReadError> {
-        if !self.config.channel.kind.is_reliable() || self.has_come(id) {
-            return Ok(());
-        }
+    /// Refuses a packet with a new reliable message beyond the buffer. It must not be acknowledged. Returns how many
+    /// places it takes up to this message.
+    fn check_room(&self, id: Seq16) -> Result<u16, ReadError> {
         let unread = u16::try_from(self.ready.len()).unwrap_or(u16::MAX);
         let window = self.config.receive_buffer.saturating_sub(unread);
-        if id.offset_in(self.next, window).is_some() { Ok(()) } else { Err(ReadError::NoRoom { id }) }
+        let offset = id.offset_in(self.next, window).ok_or(ReadError::NoRoom { id })?;
+        Ok(offset + 1)
     }
 
     fn has_come(&self, id: Seq16) -> bool {
@@ -189,14 +188,20 @@ impl Receiver {
     }
 
     fn deliver_once(&mut self, id: Seq16, content: Content, stats: &mut ChannelStats) {
-        let mut waits = None;
         self.bytes += len32(content.held());
-        if self.config.channel.kind == ChannelKind::Ordered {
-            waits = Some(content);
-        } else {
-            self.deliver(content, stats);
+        if id != self.next {
+            let mut waits = None;
+            if self.config.channel.kind == ChannelKind::Ordered {
+                waits = Some(content);
+            } else {
+                self.deliver(content, stats);
+            }
+            self.slots.insert(id, waits);
+            return;
         }
-        self.slots.insert(id, waits);
+        self.deliver(content, stats);
+        self.slots.advance(id, drop);
+        self.next = id.add(1);
         while let Some(slot) = self.slots.remove(self.next) {
             self.next = self.next.add(1);
             if let Some(content) = slot {

@@ -2,7 +2,7 @@
 
 mod choose;
 
-use super::content::{BYTES_MAX, Content, Packed};
+use super::content::{BYTES_MAX, Content, Kept, Packed};
 use super::due::Due;
 use super::expiry::Expiry;
 use crate::channel::{ChannelConfig, SendError};
@@ -114,9 +114,8 @@ impl Sender {
         if is_long || bits > self.room {
             return Ok(None);
         }
-        let mut kept = self.spare.pop().unwrap_or_default();
-        kept.extend_from_slice(bytes);
-        let content = Content::Message(Packed { bytes: kept, bits });
+        let bytes = Kept::new(bytes, || self.spare.pop().unwrap_or_default());
+        let content = Content::Message(Packed { bytes, bits });
         if content.bits(self.config.channel) + self.head_bits(self.next, None) > self.room {
             self.keep(content);
             return Ok(None);
@@ -149,14 +148,14 @@ impl Sender {
         }
     }
 
-    /// Returns the bytes of its buffer.
+    /// Returns its bytes.
     pub(super) fn arrived(&mut self, id: Seq16) -> usize {
-        let before = self.bytes;
+        let bits = self.store.get(id).map_or(0, |entry| entry.bits);
         let is_message = self.remove(id).unwrap_or(!self.config.channel.kind.is_reliable());
         if is_message && self.config.receipts {
             push_newest(&mut self.told.get_or_insert_default().delivered, id, self.config.send_buffer.into());
         }
-        before - self.bytes
+        bits.div_ceil(8)
     }
 
     /// Returns whether it was a message, if it was there.
@@ -179,11 +178,10 @@ impl Sender {
 
     /// Keeps the buffer of a message that is not needed any more.
     fn keep(&mut self, content: Content) {
-        if let Content::Message(Packed { mut bytes, .. }) = content
+        if let Some(spare) = content.into_spare()
             && self.spare.len() < SPARE_MAX
         {
-            bytes.clear();
-            self.spare.push(bytes);
+            self.spare.push(spare);
         }
     }
 
@@ -347,7 +345,7 @@ mod tests {
                 sender.push(Time::ZERO, (&[7; 4], 32), None).unwrap();
             }
             for packet in 0..count {
-                let chosen = looks(|| assert!(sender.choose(at(packet), resend, 8000)));
+                let chosen = looks(|| assert!(sender.choose(at(packet), resend, (8000, 128))));
                 let left = looks(|| sender.commit(at(packet), Seq16(packet), &mut stats, drop));
                 let next = if packet + 1 < count { at(packet) } else { at(0) + resend };
                 let asked = looks(|| assert_eq!(sender.check(at(packet), resend), Some(next)));
@@ -356,11 +354,11 @@ mod tests {
             assert!(looks(|| sender.lost(Seq16(1), Seq16(1))) <= 6);
             assert!(looks(|| _ = sender.arrived(Seq16(count / 2))) <= 8);
             assert_eq!(sender.check(at(count), resend), Some(at(count)), "the lost one");
-            assert!(looks(|| assert!(sender.choose(at(count), resend, 8000))) <= 2);
+            assert!(looks(|| assert!(sender.choose(at(count), resend, (8000, 128)))) <= 2);
             assert_eq!(sender.chosen, [Seq16(1)]);
             sender.commit(at(count), Seq16(count), &mut stats, drop);
             assert!(
-                looks(|| assert!(sender.choose(at(2) + resend, resend, 8000))) <= 20,
+                looks(|| assert!(sender.choose(at(2) + resend, resend, (8000, 128)))) <= 20,
                 "0 and 2 are too old"
             );
             assert_eq!(
@@ -368,7 +366,7 @@ mod tests {
                 (Some(at(2) + resend), &[Seq16(0)][..])
             );
             assert!(
-                looks(|| assert!(sender.choose(at(count - 1) + resend, resend, 8000)))
+                looks(|| assert!(sender.choose(at(count - 1) + resend, resend, (8000, 128))))
                     <= 6 * u32::from(TIMED_OUT_MAX)
             );
         }

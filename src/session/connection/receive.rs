@@ -27,8 +27,11 @@ pub(super) struct Handled {
     pub(super) refused: bool,
     /// The number of the packet.
     pub(super) pn: u64,
-    /// Reports on packets so far.
+    /// Reports on packets so far, and parts of frames.
     pub(super) acks: u8,
+    pub(super) parts: u8,
+    /// It has messages of channels in packets.
+    pub(super) is_packed: bool,
     /// What it reports about sent packets, until that is handled.
     pub(super) told: Option<Told>,
     /// How long ago the newest of them had arrived there.
@@ -197,7 +200,10 @@ impl Connection {
     ) -> Result<(), CloseReason> {
         match *frame {
             Frame::Kcp(segments) => self.on_segments(now, segments)?,
-            Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
+            Frame::KcpPart(part, bytes) if handled.parts < PARTS_MAX => {
+                handled.parts += 1;
+                self.on_part(now, part, bytes)?;
+            }
             Frame::Dgram(datagram) => {
                 let held = self.datagrams.memory();
                 let has_room = self.budget.has_room(datagram.len())
@@ -211,8 +217,9 @@ impl Connection {
                     self.stats.rare_mut().datagrams_refused += 1;
                 }
             }
+            Frame::Packed(_) if handled.is_packed => return Err(CloseReason::Protocol), // what fits shares one
             Frame::Packed(payload) => {
-                handled.elicits = true;
+                (handled.elicits, handled.is_packed) = (true, true);
                 let channels = self.packed.as_mut().ok_or(CloseReason::Protocol)?;
                 let has_come = |channel| self.lanes.has_message(channel);
                 match channels.read_in(payload, self.budget.left, has_come) {
@@ -277,7 +284,7 @@ impl Connection {
                 }
                 self.on_new_id(handled.pn, id)?;
             }
-            Frame::Pad(_) | Frame::Repair(..) | Frame::Copy() => {}
+            Frame::KcpPart(..) | Frame::Pad(_) | Frame::Repair(..) | Frame::Copy() => {}
         }
         Ok(())
     }
@@ -415,5 +422,7 @@ impl Connection {
 const ACKS_MAX: u8 = 4;
 /// A report on a packet before so many others cannot be told from one on a packet that was never sent.
 const AGE_MAX: u64 = 1 << 15;
+/// Most parts of frames that count in a packet. They are cut to fill it: at most three fit.
+const PARTS_MAX: u8 = 16;
 /// Longer round trips are ignored.
 const PONG_MAX: Duration = Duration::from_secs(60);

@@ -11,14 +11,20 @@ use crate::time::Time;
 use std::time::Duration;
 
 impl Sender {
-    /// Chooses what is due and fits into `room` bits, the oldest first; `false`: nothing.
-    pub(in crate::channel::packed) fn choose(&mut self, now: Time, resend: Duration, room: usize) -> bool {
+    /// Chooses what is due and fits into so many bits and messages, the oldest first; `false`: nothing.
+    pub(in crate::channel::packed) fn choose(
+        &mut self,
+        now: Time,
+        resend: Duration,
+        (room, most): (usize, u16),
+    ) -> bool {
         self.chosen.clear();
         self.time_out(now, resend);
         let room = room.min(self.config.bits_per_packet as usize);
+        let most = usize::from(most.min(self.config.messages_per_packet));
         let (mut bits, mut ahead, mut misfits) = (0, 0, 0);
         while let Some(id) = self.first_due(ahead) {
-            if self.chosen.len() == usize::from(self.config.messages_per_packet) || misfits == MISFITS_MAX {
+            if self.chosen.len() == most || misfits == MISFITS_MAX {
                 break;
             }
             ahead = id.0.wrapping_sub(self.oldest.0) + 1;
