@@ -23,7 +23,7 @@ fn path() -> LinkConfig {
 }
 
 /// The kinds of servers that there are, each with a config for a client of it.
-fn kinds() -> Vec<(&'static str, ServerConfig, ClientConfig)> {
+pub(super) fn kinds() -> Vec<(&'static str, ServerConfig, ClientConfig)> {
     let session = SessionConfig::default();
     let of = |suite| (server_config(&session, suite), client_config(suite));
     let (insecure, client) = of(Suite::Checked);

@@ -100,6 +100,11 @@ impl Rogue {
         datagram
     }
 
+    /// The number of the next packet.
+    pub(crate) fn next(&self) -> u64 {
+        self.seal.next()
+    }
+
     /// Sends a datagram that was begun with `Seal::begin`, whatever its content.
     pub(crate) fn seal_raw(&mut self, world: &mut World, mut datagram: Vec<u8>) {
         self.seal.seal(world.now, self.sid, &mut datagram, 0).unwrap();

@@ -10,6 +10,7 @@
 
 mod bare;
 mod sessions;
+mod strangers;
 
 use crate::common::measured::{count, count_after};
 
@@ -18,4 +19,5 @@ use crate::common::measured::{count, count_after};
 fn every_kind_of_datagram() {
     bare::all();
     sessions::all();
+    strangers::all();
 }
