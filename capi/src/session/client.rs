@@ -182,9 +182,9 @@ pub unsafe extern "C" fn ww_client_poll_event(client: *mut ww_client, event: *mu
     unsafe { call(client, |client| client.event(event)) }
 }
 
-/// Says that the machine has changed networks. An encrypted session goes on there, from another port, under another number. The client also
-/// notices by itself, within 250 ms while it is pumped; whoever hears of it from the system says it here, so that nothing leaves there under the
-/// old number. Returns 0.
+/// Call this when the machine has changed networks. An encrypted session goes on in the new one, from another port, and under another number if
+/// there is a spare one. The client also notices by itself, within 250 ms while it is pumped. If the system tells you sooner, call this at once, so
+/// that nothing leaves by the new network under the old number. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_path_changed(client: *mut ww_client) -> i32 {
     // SAFETY: as the caller says.
