@@ -483,6 +483,32 @@ fn one_network_takes_at_most_half_of_the_places() {
     assert_eq!(program.peers.len(), 712 + 128);
 }
 
+/// They have 40 addresses in each network, and prove all of them.
+#[test]
+fn four_networks_of_proven_addresses_leave_an_eighth_of_the_places() {
+    let config = PeersConfig { accepts_per_second: 1000, accept_burst: 1000, ..config(Config::default()) };
+    let mut program = Program::new(&config);
+    let mut prove = |network: u8, host: u8, port: u16| {
+        let from = SocketAddr::from(([10, 0, network, host], port));
+        if let Some(head) = question(&mut program, from, &spoofed(1)) {
+            program.give(from, &answer(&head));
+            program.drain(|_, _| {});
+        }
+        program.peers.len()
+    };
+    let mut fill = |networks: std::ops::Range<u8>| {
+        let mut len = 0;
+        for network in networks {
+            for (host, port) in (0..40).flat_map(|host| (0..20).map(move |port| (host, 1000 + port))) {
+                len = prove(network, host, port);
+            }
+        }
+        len
+    };
+    assert_eq!([fill(0..1), fill(1..4)], [512, 1024 - 128]);
+    assert_eq!([fill(0..4), fill(4..5), fill(5..6)], [1024 - 128, 1024, 1024], "a fifth one");
+}
+
 /// An address of one /48, of which each /64 counts as an address.
 fn of_the_network(number: u32) -> SocketAddr {
     let [a, b, c, d] = number.to_be_bytes();
