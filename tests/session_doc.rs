@@ -205,7 +205,7 @@ fn every_frame() {
 #[test]
 #[cfg(feature = "crypto")]
 fn the_messages_and_packets_of_every_noise_suite() {
-    for suite in Suite::ALL {
+    for suite in Suite::ALL.into_iter().filter(|suite| !suite.is_hybrid()) {
         let Exchanged { msg1, msg2, data: [ping, pong, message], .. } = exchange(suite, b"", false);
         holds(&format!("noise-{:04x}", suite.code()), &[msg1, msg2, ping, pong, message]);
     }

@@ -317,12 +317,11 @@ fn the_memory_of_repairs_is_limited_and_freed() {
 
 #[test]
 fn every_suite_carries_repairs() {
-    let has_keys = |suite: &Suite| cfg!(feature = "crypto") || *suite == Suite::Checked;
     for suite in [Suite::Checked]
         .into_iter()
         .chain(Suite::ALL)
         .filter(|suite| !suite.needs_server_key())
-        .filter(has_keys)
+        .filter(|suite| suite.is_built_in())
     {
         let config = SessionConfig { key_update: 100, ..repairing(100) };
         let mut world = World::pair(6, &path(0.1), &config, suite);

@@ -4,6 +4,7 @@ use crate::channel::{CHANNELS_MAX, Carrier, Channel, ChannelConfig, ChannelKind,
 use crate::config::{ConfigError, in_range, millis, time_in_range, unless};
 use crate::kcp;
 use crate::pace::MaxRate;
+use crate::session::Suite;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};
 use crate::session::wire::{FEATURE_ECN, FEATURE_MASKS, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
@@ -135,6 +136,12 @@ impl SessionConfig {
         self.repairs.as_ref().map_or(Ok(()), RepairConfig::check)?;
         let least = millis(self.keepalive).saturating_mul(4).max(2000);
         time_in_range("timeout", self.timeout, least..=120_000)
+    }
+
+    /// Checks that datagrams are long enough for a suite.
+    pub(super) fn check_suite(&self, suite: Suite) -> Result<(), ConfigError> {
+        let is_short = suite.is_hybrid() && self.max_datagram < DATAGRAM_MAX;
+        unless(is_short, "max_datagram", "has to be 1200 for a hybrid suite, whose handshake is that long")
     }
 
     /// Bytes of the longest message that may come in parts.

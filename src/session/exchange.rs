@@ -28,7 +28,7 @@ pub struct Attempt<'a> {
 errors! {
     /// Why the handshake failed.
     HandshakeError {
-        /// The suite needs the feature `crypto`, which is not built in.
+        /// The suite needs the feature `crypto` or `pq`, which is not built in.
         "the suite is not built in" Suite,
         /// The suite needs a pre-shared key and there is none, or there is one that it does not use.
         "the suite and the pre-shared key do not go together" Psk,

@@ -10,6 +10,9 @@ pub enum Suite {
     Checked,
     /// A Noise handshake and authenticated encryption. Needs the feature `crypto`.
     Noise(Pattern, Cipher),
+    /// The same, with keys that also come from ML-KEM-768 (FIPS 203). Whoever records a session today and has a quantum
+    /// computer later cannot read it. Needs the feature `pq`, and paths that carry datagrams of 1200 bytes.
+    Hybrid(Pattern, Cipher),
 }
 
 /// What each end proves in the handshake. Source: the Noise Protocol Framework, revision 34, sections 7.5 and 9.4.
@@ -41,8 +44,11 @@ impl Suite {
     /// The suite for a game with a backend that issues connect tokens.
     pub const TOKEN: Self = Self::Noise(Pattern::NnPsk0, Cipher::ChaChaPoly);
 
+    /// [`TOKEN`](Self::TOKEN), and recordings stay closed to quantum computers.
+    pub const HYBRID_TOKEN: Self = Self::Hybrid(Pattern::NnPsk0, Cipher::ChaChaPoly);
+
     /// Every suite that encrypts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 16] = [
         Self::Noise(Pattern::Nn, Cipher::ChaChaPoly),
         Self::Noise(Pattern::Nn, Cipher::AesGcm),
         Self::Noise(Pattern::NnPsk0, Cipher::ChaChaPoly),
@@ -51,14 +57,23 @@ impl Suite {
         Self::Noise(Pattern::Nk, Cipher::AesGcm),
         Self::Noise(Pattern::NkPsk0, Cipher::ChaChaPoly),
         Self::Noise(Pattern::NkPsk0, Cipher::AesGcm),
+        Self::Hybrid(Pattern::Nn, Cipher::ChaChaPoly),
+        Self::Hybrid(Pattern::Nn, Cipher::AesGcm),
+        Self::Hybrid(Pattern::NnPsk0, Cipher::ChaChaPoly),
+        Self::Hybrid(Pattern::NnPsk0, Cipher::AesGcm),
+        Self::Hybrid(Pattern::Nk, Cipher::ChaChaPoly),
+        Self::Hybrid(Pattern::Nk, Cipher::AesGcm),
+        Self::Hybrid(Pattern::NkPsk0, Cipher::ChaChaPoly),
+        Self::Hybrid(Pattern::NkPsk0, Cipher::AesGcm),
     ];
 
-    /// Its number on the wire: pattern × 256 + cipher; 0 for `Checked`.
+    /// Its number on the wire: pattern × 256 + cipher, + 0x8000 if it is hybrid; 0 for `Checked`.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
             Self::Checked => 0,
             Self::Noise(pattern, cipher) => (pattern as u16) << 8 | cipher as u16,
+            Self::Hybrid(pattern, cipher) => HYBRID | Self::Noise(pattern, cipher).code(),
         }
     }
 
@@ -71,12 +86,36 @@ impl Suite {
     /// Whether both ends need to know the same secret beforehand.
     #[must_use]
     pub const fn needs_psk(self) -> bool {
-        matches!(self, Self::Noise(Pattern::NnPsk0 | Pattern::NkPsk0, _))
+        matches!(self.pattern(), Some(Pattern::NnPsk0 | Pattern::NkPsk0))
     }
 
     /// Whether the client needs to know the server's public key beforehand.
     #[must_use]
     pub const fn needs_server_key(self) -> bool {
-        matches!(self, Self::Noise(Pattern::Nk | Pattern::NkPsk0, _))
+        matches!(self.pattern(), Some(Pattern::Nk | Pattern::NkPsk0))
+    }
+
+    /// Whether recordings of a session stay closed to quantum computers.
+    #[must_use]
+    pub const fn is_hybrid(self) -> bool {
+        matches!(self, Self::Hybrid(..))
+    }
+
+    const fn pattern(self) -> Option<Pattern> {
+        match self {
+            Self::Checked => None,
+            Self::Noise(pattern, _) | Self::Hybrid(pattern, _) => Some(pattern),
+        }
+    }
+
+    /// The feature that the suite needs.
+    pub(super) const fn missing(self) -> &'static str {
+        match self {
+            Self::Hybrid(..) => "takes the feature `pq`, which this program was built without",
+            _ => "takes the feature `crypto`, which this program was built without",
+        }
     }
 }
+
+/// The bit of the number of a hybrid suite.
+pub(super) const HYBRID: u16 = 0x8000;

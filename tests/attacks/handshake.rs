@@ -15,6 +15,8 @@ use std::net::{Ipv6Addr, SocketAddr};
 use whitewater::inside::session::exchange::{Attempt, Initiator};
 use whitewater::inside::session::wire::{Challenge, Connect, Hello, Msg1, kind};
 use whitewater::session::Suite;
+#[cfg(feature = "pq")]
+use whitewater::session::{Cipher, Pattern};
 use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
 use whitewater_sim::LinkConfig;
 
@@ -39,6 +41,11 @@ pub(super) fn kinds() -> Vec<(&'static str, ServerConfig, ClientConfig)> {
         kinds.push(("NK", ServerConfig { server_key: Some([5; 32].into()), ..keyed }, client));
         let (secret, client) = of(Suite::TOKEN);
         kinds.push(("secret", secret.clone(), client));
+        #[cfg(feature = "pq")]
+        {
+            let (hybrid, client) = of(Suite::Hybrid(Pattern::Nn, Cipher::ChaChaPoly));
+            kinds.push(("hybrid", hybrid, client));
+        }
         use common::tokens::{NOW, SERVER_ID, by_token, requiring, token, verifier};
         kinds.push(("tokens", requiring(verifier(SERVER_ID), secret), by_token(&token(99, NOW, 2))));
     }
@@ -112,7 +119,10 @@ fn whoever_copies_each_connect_and_is_first_keeps_nobody_out() {
         assert_eq!(world.session().peer_addr(), home, "{name}");
         let moved = world.events.iter().any(|(.., event)| matches!(event, Event::Moved { .. }));
         assert!(!moved, "{name}: it is where its first packet came from");
-        let sent = world.strangers.iter().filter(|(_, bytes)| bytes[0] != kind::ACCEPT && bytes.len() != 36);
+        let sent = world
+            .strangers
+            .iter()
+            .filter(|(_, bytes)| ![kind::ACCEPT, kind::CHALLENGE, kind::KEM_KEY].contains(&bytes[0]));
         assert_eq!(sent.count(), 0, "{name}: nothing of the session goes to the thief");
     }
 }

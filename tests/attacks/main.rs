@@ -11,6 +11,8 @@ mod clock;
 mod handshake;
 #[cfg(feature = "crypto")] // other sessions have nothing to mask with
 mod headers;
+#[cfg(feature = "pq")]
+mod hybrid;
 #[cfg(feature = "crypto")] // others have no keys
 mod keys;
 mod measured;

@@ -5,8 +5,9 @@ use crate::{CID, PROTOCOL};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
-    Accept, Challenge, Connect, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, MESSAGE_MAX,
-    MESSAGE_MIN, Msg1, Msg2, Packet, PacketError, Reset, SHAPE_MAX, TOKEN_MAX, USER_MAX,
+    Accept, Challenge, Connect, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, KEM_KEY_LEN,
+    KEM_SEALED_LEN, KemCiphertext, KemKey, MESSAGE_MAX, MESSAGE_MIN, Msg1, Msg2, Packet, PacketError, Reset,
+    SHAPE_MAX, TOKEN_MAX, USER_MAX,
 };
 
 pub(crate) fn file() -> File {
@@ -26,10 +27,11 @@ pub(crate) fn file() -> File {
             &Packet::Challenge(Challenge { suite, cid, client_stamp: 1000, epoch: 7, cookie: count(0x10) }),
         ),
     ];
-    for (name, token, msg1) in [
-        ("the shortest CONNECT", 0, MESSAGE_MIN),
-        ("CONNECT with a token", 384, 64),
-        ("the longest CONNECT", TOKEN_MAX, MESSAGE_MAX),
+    for (name, suite, token, msg1) in [
+        ("the shortest CONNECT", suite, 0, MESSAGE_MIN),
+        ("CONNECT with a token", suite, 384, 64),
+        ("the longest CONNECT", suite, TOKEN_MAX, MESSAGE_MAX),
+        ("CONNECT of a hybrid suite", 0x8201, 384, 64),
     ] {
         let (token, msg1) = (filled(0x30, token), filled(0x70, msg1));
         let (epoch, cookie, client_sid) = (7, count(0x10), 0x0a0b_0c0d);
@@ -52,6 +54,10 @@ pub(crate) fn file() -> File {
         ));
     }
     lines.push(packet("RESET", &Packet::Reset(Reset { sid: 0x0e0f_1011, token: count(0xb0) })));
+    let (key, sealed) = (filled(0x11, KEM_KEY_LEN), filled(0x22, KEM_SEALED_LEN));
+    lines.push(packet("KEM_KEY", &Packet::KemKey(KemKey { cid, key: key[..].try_into().unwrap() })));
+    let ciphertext = KemCiphertext { sid: 0x0e0f_1011, sealed: sealed[..].try_into().unwrap() };
+    lines.push(packet("KEM_CIPHERTEXT", &Packet::KemCiphertext(ciphertext)));
     File {
         name: "packets",
         about: "A datagram and its fields. What is sealed in DATA, and the messages of the handshake, are any bytes here.",
@@ -92,6 +98,8 @@ fn encoded(packet: &Packet<'_>) -> Vec<u8> {
         Packet::Deny(deny) => deny.encode(&mut datagram).unwrap(),
         Packet::Data(data, sealed) => datagram = [&data.encode(), *sealed].concat(),
         Packet::Reset(reset) => reset.encode(&mut datagram).unwrap(),
+        Packet::KemKey(key) => key.encode(&mut datagram),
+        Packet::KemCiphertext(ciphertext) => ciphertext.encode(&mut datagram),
         _ => panic!("a packet without a vector: {packet:?}"),
     }
     datagram
@@ -128,6 +136,10 @@ fn fields(packet: &Packet<'_>) -> (&'static str, Line) {
             ("DATA", line.hex("sealed", sealed))
         }
         Packet::Reset(Reset { sid, token }) => ("RESET", line.number("sid", *sid).hex("token", token)),
+        Packet::KemKey(KemKey { cid, key }) => ("KEM_KEY", line.wide("cid", *cid).hex("key", *key)),
+        Packet::KemCiphertext(KemCiphertext { sid, sealed }) => {
+            ("KEM_CIPHERTEXT", line.number("sid", *sid).hex("sealed", *sealed))
+        }
         _ => panic!("a packet without a vector: {packet:?}"),
     }
 }
@@ -206,6 +218,7 @@ pub(crate) fn refused() -> File {
         ["the shortest HELLO", "CHALLENGE", "RESET", "DENY: Busy"].map(good);
     let [connect, accept, data] =
         ["the shortest CONNECT", "the shortest ACCEPT", "DATA in key phase 0"].map(good);
+    let [hybrid, key, ciphertext] = ["CONNECT of a hybrid suite", "KEM_KEY", "KEM_CIPHERTEXT"].map(good);
     let with =
         |datagram: &[u8], at: usize, to: &[u8]| [&datagram[..at], to, &datagram[at + to.len()..]].concat();
     let longer = |datagram: &[u8]| [datagram, &[0]].concat();
@@ -214,7 +227,7 @@ pub(crate) fn refused() -> File {
     let cases = [
         ("nothing", Vec::new()),
         ("a kind that there is not", with(&hello, 0, &[0xa0])),
-        ("another one", with(&hello, 0, &[0xa9])),
+        ("another one", with(&hello, 0, &[0xab])),
         ("HELLO of version 2", with(&hello, 1, &[2])),
         ("HELLO that is too short", hello[..511].to_vec()),
         ("HELLO that is too long", [&hello[..], &[0; 689]].concat()),
@@ -242,6 +255,13 @@ pub(crate) fn refused() -> File {
         ("DATA of 12 bytes", data[..12].to_vec()),
         ("RESET cut off", reset[..20].to_vec()),
         ("RESET and a byte", longer(&reset)),
+        ("CONNECT of a hybrid suite without padding", with(&connect, 2, &[1, 0x82])),
+        ("CONNECT of a hybrid suite whose padding is not zero", with(&hybrid, 1199, &[1])),
+        ("KEM_KEY of version 2", with(&key, 1, &[2])),
+        ("KEM_KEY cut off", key[..1193].to_vec()),
+        ("KEM_KEY and a byte", longer(&key)),
+        ("KEM_CIPHERTEXT cut off", ciphertext[..1108].to_vec()),
+        ("KEM_CIPHERTEXT and a byte", longer(&ciphertext)),
     ];
     let mut lines: Vec<_> = cases
         .into_iter()

@@ -5,13 +5,16 @@ use crate::machine::Transmit;
 use crate::session::exchange::{self, HandshakeError, Initiator};
 use crate::session::seal::Keys;
 use crate::session::shape::Shape;
-use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, Msg1};
+use crate::session::wire::{
+    Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, KEM_KEY_LEN, KemKey, Msg1, Msg2,
+};
 use crate::session::{Suite, random};
 use crate::time::Time;
 use rand_core::CryptoRng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// An attempt. Its number and its first message never change.
 #[derive(Debug)]
@@ -21,8 +24,11 @@ pub(super) struct Attempt {
     pub(super) address: SocketAddr,
     cid: u64,
     pub(super) client_sid: u32,
+    /// The random bytes of the handshake, which can be begun again.
+    random: Zeroizing<[u8; 32]>,
     initiator: Initiator,
     msg1: Vec<u8>,
+    kem: Kem,
     /// The newest cookie. `None`: none has arrived, so HELLO is sent.
     pub(super) cookie: Option<(u32, [u8; COOKIE_LEN])>,
     began: Time,
@@ -35,6 +41,28 @@ pub(super) struct Attempt {
     denied_before: Option<DenyReason>,
 }
 
+/// What has arrived of the answer of a hybrid suite, in any order.
+#[derive(Default)]
+struct Kem {
+    /// An ACCEPT, what it says, and the keys, which are not complete.
+    accepted: Option<Accepted>,
+    /// The newest encapsulation key. It may be anybody's.
+    key: Option<Box<[u8; KEM_KEY_LEN]>>,
+}
+
+struct Accepted {
+    msg2: Box<[u8]>,
+    answer: Answer,
+}
+
+/// What the server has answered: the keys, and the payload of the second message.
+pub(super) struct Answer {
+    pub(super) keys: Keys,
+    pub(super) payload: Vec<u8>,
+}
+
+printed_without_secrets! { Kem {} }
+
 impl Attempt {
     pub(super) fn new(
         now: Time,
@@ -44,23 +72,17 @@ impl Attempt {
     ) -> Result<Self, ConnectError> {
         let address = addresses.pop_front().ok_or(ConnectError::NoAddress)?;
         let (cid, client_sid) = (u64::from_le_bytes(random(rng)), u32::from_le_bytes(random(rng)));
-        let (protocol_id, suite, token) = (config.session.protocol_id, config.suite, config.sealed());
-        let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token };
-        let mut payload = Vec::new();
-        let said = config.session.said(&config.user);
-        Msg1 { shape: Shape::of(&config.session).bytes(), ..said }
-            .encode(&mut payload)
-            .map_err(|_| HandshakeError::Length)?;
-        let (psk, server_key) = (config.psk.as_deref(), config.server_key.as_ref());
-        let mut msg1 = Vec::new();
-        let initiator = Initiator::new(&attempt, psk, server_key, random(rng), &payload, &mut msg1)?;
+        let random = Zeroizing::new(random(rng));
+        let (initiator, msg1) = begin(config, cid, client_sid, &random)?;
         Ok(Self {
             others: addresses,
             address,
             cid,
             client_sid,
+            random,
             initiator,
             msg1,
+            kem: Kem::default(),
             cookie: None,
             began: now,
             deadline: now + config.deadline,
@@ -112,17 +134,49 @@ impl Attempt {
     }
 
     /// Takes the second message of the handshake. `None`: it does not answer ours; another one may.
-    pub(super) fn on_accept(
-        &mut self,
-        suite: Suite,
-        accept: &Accept<'_>,
-        payload: &mut Vec<u8>,
-    ) -> Option<Keys> {
-        let is_ours = accept.cid == self.cid && accept.suite == suite.code();
+    pub(super) fn on_accept(&mut self, config: &ClientConfig, accept: &Accept<'_>) -> Option<Answer> {
+        let is_ours = accept.cid == self.cid && accept.suite == config.suite.code();
         if !is_ours || self.cookie.is_none() {
             return None;
         }
-        self.initiator.read_msg2(accept.msg2, payload).ok()
+        if let Some(accepted) = &self.kem.accepted {
+            if *accepted.msg2 == *accept.msg2 {
+                return None;
+            }
+            // The server may have given our place to others, and then another one to us.
+            (self.initiator, _) = begin(config, self.cid, self.client_sid, &self.random).ok()?;
+        }
+        let mut payload = Vec::new();
+        let keys = self.initiator.read_msg2(accept.msg2, &mut payload).ok()?;
+        Some(Answer { keys, payload })
+    }
+
+    /// Completes the keys, or keeps the answer until the encapsulation key arrives.
+    pub(super) fn complete(&mut self, accept: &Accept<'_>, sid: u32, mut answer: Answer) -> Option<Keys> {
+        let is_complete = answer.keys.is_complete()
+            || self.kem.key.as_ref().is_some_and(|key| answer.keys.encapsulate(sid, key));
+        if is_complete {
+            return Some(answer.keys);
+        }
+        self.kem.accepted = Some(Accepted { msg2: accept.msg2.into(), answer });
+        None
+    }
+
+    /// Takes the server's encapsulation key. Returns whether it is for this attempt.
+    pub(super) fn on_kem_key(&mut self, suite: Suite, key: &KemKey<'_>) -> Option<Answer> {
+        if key.cid != self.cid || !suite.is_hybrid() {
+            return None;
+        }
+        let Some(mut accepted) = self.kem.accepted.take() else {
+            self.kem.key = Some(Box::new(*key.key));
+            return None;
+        };
+        let sid = Msg2::decode(&accepted.answer.payload).map_or(0, |msg2| msg2.server_sid);
+        if accepted.answer.keys.encapsulate(sid, key.key) {
+            return Some(accepted.answer);
+        }
+        self.kem.accepted = Some(accepted);
+        None
     }
 
     pub(super) fn check(&self) -> Time {
@@ -158,6 +212,26 @@ impl Attempt {
         self.next_send = if is_extra { now } else { now + pause };
         Some(self.address.into())
     }
+}
+
+/// The handshake up to the first message, which is the same for the same random bytes.
+fn begin(
+    config: &ClientConfig,
+    cid: u64,
+    client_sid: u32,
+    random: &[u8; 32],
+) -> Result<(Initiator, Vec<u8>), HandshakeError> {
+    let (protocol_id, suite, token) = (config.session.protocol_id, config.suite, config.sealed());
+    let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token };
+    let mut payload = Vec::new();
+    let said = config.session.said(&config.user);
+    Msg1 { shape: Shape::of(&config.session).bytes(), ..said }
+        .encode(&mut payload)
+        .map_err(|_| HandshakeError::Length)?;
+    let (psk, server_key) = (config.psk.as_deref(), config.server_key.as_ref());
+    let mut msg1 = Vec::new();
+    let initiator = Initiator::new(&attempt, psk, server_key, *random, &payload, &mut msg1)?;
+    Ok((initiator, msg1))
 }
 
 /// 90 to 110 % of a time, so that clients that were disconnected together do not return together.

@@ -71,11 +71,8 @@ impl ClientConfig {
         self.session.check()?;
         self.check_ranges()?;
         let Self { suite, psk, server_key, token, .. } = self;
-        unless(
-            !suite.is_built_in(),
-            "suite",
-            "takes the feature `crypto`, which this program was built without",
-        )?;
+        unless(!suite.is_built_in(), "suite", suite.missing())?;
+        self.session.check_suite(*suite)?;
         let (has_psk, has_key) = (psk.is_some(), server_key.is_some());
         unless(
             suite.needs_psk() && !has_psk,

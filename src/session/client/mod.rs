@@ -8,15 +8,15 @@ pub use config::{ClientConfig, ConnectError};
 use super::connection::{Connection, Next, Parts, check_text};
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered, code};
-use super::seal::Seal;
+use super::seal::{Keys, Seal};
 use super::shape::{Mismatch, Shape};
 use super::stats::RejectedDatagrams;
-use super::wire::{Accept, Data, DenyReason, Msg2, Packet, PacketError};
+use super::wire::{Accept, Data, DenyReason, KemKey, Msg2, Packet, PacketError};
 use super::{Random, Suite, hash_key, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::time::Time;
-use attempt::Attempt;
+use attempt::{Answer, Attempt};
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -249,6 +249,7 @@ impl Client {
             }
             (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
+            (State::Connecting(_), Ok(Packet::KemKey(key))) => self.on_kem_key(now, from, &key),
             (State::Connected(connection), Ok(Packet::Reset(reset))) => {
                 let is_ours = from == connection.peer_addr() && connection.is_reset_by(&reset);
                 if is_ours {
@@ -263,8 +264,8 @@ impl Client {
 
     fn on_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
         let State::Connecting(attempt) = &mut self.state else { return false };
-        let mut payload = Vec::new();
-        let Some(keys) = attempt.on_accept(self.config.suite, accept, &mut payload) else { return false };
+        let Some(answer) = attempt.on_accept(&self.config, accept) else { return false };
+        let payload = answer.payload.clone();
         let Ok(msg2) = Msg2::decode(&payload) else { return false };
         if msg2.rejected == Some(code::SHAPE) {
             let mismatch = Shape::of(&self.config.session).compare(msg2.said.user);
@@ -278,6 +279,19 @@ impl Client {
             self.fail(CloseReason::Rejected(code));
             return true;
         }
+        let Some(keys) = attempt.complete(accept, msg2.server_sid, answer) else { return true };
+        self.go_up(now, from, keys, &msg2)
+    }
+
+    fn on_kem_key(&mut self, now: Time, from: SocketAddr, key: &KemKey<'_>) -> bool {
+        let State::Connecting(attempt) = &mut self.state else { return false };
+        let Some(Answer { keys, payload }) = attempt.on_kem_key(self.config.suite, key) else { return false };
+        Msg2::decode(&payload).is_ok_and(|msg2| self.go_up(now, from, keys, &msg2))
+    }
+
+    /// The handshake is over.
+    fn go_up(&mut self, now: Time, from: SocketAddr, keys: Keys, msg2: &Msg2<'_>) -> bool {
+        let State::Connecting(attempt) = &mut self.state else { return false };
         let parts = Parts {
             seal: Seal::new(now, keys),
             peer_sid: msg2.server_sid,
@@ -343,6 +357,9 @@ impl Machine for Client {
             State::Connected(connection) => {
                 if connection.wants_random() {
                     connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
+                }
+                if let Some(server) = connection.write_ciphertext(now, out) {
+                    return Some(server.into());
                 }
                 match connection.append_transmit(now, out) {
                     Next::Datagram(address) => Some(Transmit { address, ecn: connection.transmit_ecn() }),

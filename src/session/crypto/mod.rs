@@ -11,7 +11,7 @@ mod plain;
 use super::Suite;
 use super::exchange::{Attempt, HandshakeError};
 use super::seal::{Keys, MaskKey, OpenError, SealError};
-use super::wire::{Data, RekeyFrame};
+use super::wire::{Data, KEM_KEY_LEN, RekeyFrame};
 use crate::time::Time;
 
 /// The encrypted suites, if they are built in.
@@ -19,6 +19,12 @@ use crate::time::Time;
 pub(super) const CRYPTO: Option<&'static dyn Provider> = Some(&noise::Noise);
 #[cfg(not(feature = "crypto"))]
 pub(super) const CRYPTO: Option<&'static dyn Provider> = None;
+
+/// The hybrid suites, if they are built in.
+#[cfg(feature = "pq")]
+const HYBRID: Option<&'static dyn Provider> = Some(&noise::Hybrid);
+#[cfg(not(feature = "pq"))]
+const HYBRID: Option<&'static dyn Provider> = None;
 
 /// A family of suites.
 pub(super) trait Provider: Sync {
@@ -141,6 +147,33 @@ pub(super) trait Protection: Send + Sync {
     /// Makes this end update its key after this many packets, if it is the one that starts updates.
     fn update_after(&mut self, _packets: u64) {}
 
+    /// Whether the keys are there. Those of a hybrid suite take a KEM after the handshake, and nothing is sealed or
+    /// opened before.
+    fn is_complete(&self) -> bool {
+        true
+    }
+
+    /// At a server that has no keys yet: the datagram with its encapsulation key.
+    fn kem_key(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// At a client that has no keys yet: takes that key, and returns the keys. `None`: it is another server's. `sid`: by
+    /// which the server knows the session.
+    fn encapsulate(&mut self, _sid: u32, _key: &[u8; KEM_KEY_LEN]) -> Option<Box<dyn Protection>> {
+        None
+    }
+
+    /// At a client with keys: the datagram with the ciphertext, if it is due. Without it the server has no keys.
+    fn kem_ciphertext(&mut self, _now: Time) -> Option<&[u8]> {
+        None
+    }
+
+    /// At a server that has no keys yet: takes that datagram, and returns the keys. `None`: it is not authentic.
+    fn decapsulate(&mut self, _datagram: &mut [u8]) -> Option<Box<dyn Protection>> {
+        None
+    }
+
     /// Bytes of heap memory, approximately.
     fn memory(&self) -> usize;
 
@@ -157,7 +190,8 @@ pub(super) trait Protection: Send + Sync {
 }
 
 impl Suite {
-    /// Whether this build supports the suite. All but [`Checked`](Self::Checked) need the feature `crypto`.
+    /// Whether this build supports the suite. All but [`Checked`](Self::Checked) need the feature `crypto`, and hybrid
+    /// ones `pq`.
     #[must_use]
     pub fn is_built_in(self) -> bool {
         self.provider().is_some()
@@ -167,6 +201,7 @@ impl Suite {
         match self {
             Self::Checked => Some(&plain::Plain),
             Self::Noise(..) => CRYPTO,
+            Self::Hybrid(..) => HYBRID,
         }
     }
 }

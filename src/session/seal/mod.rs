@@ -12,7 +12,7 @@ pub(in crate::session) use mask::MaskKey;
 
 use super::crypto::{Protection, Renewal};
 use super::replay::{ReplayWindow, Replayed, expand, truncate};
-use super::wire::{DATA_HEADER_LEN, Data, PacketError, RekeyFrame};
+use super::wire::{DATA_HEADER_LEN, Data, KEM_KEY_LEN, PacketError, RekeyFrame};
 use crate::hash::Keyed;
 use crate::time::Time;
 use skips::Skips;
@@ -82,8 +82,8 @@ pub enum OpenError {
     /// Its number is beyond the last one that may be used.
     #[error("the packet number is too large")]
     Number,
-    /// It belongs to a key phase that is over.
-    #[error("the key phase is over")]
+    /// It belongs to a key phase that is over, or whose keys are not there yet.
+    #[error("the key phase is over, or has not begun")]
     Phase,
     /// Its checksum or tag is wrong.
     #[error("the tag is wrong")]
@@ -91,6 +91,21 @@ pub enum OpenError {
     /// So many tags were wrong that the next forgery might succeed. Close the session.
     #[error("too many tags were wrong")]
     KeySpent,
+}
+
+impl Keys {
+    /// Whether packets can be sealed and opened with them. If not, a KEM has to follow, after which the keys are others.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
+
+    /// Completes the keys of a client with the server's encapsulation key. `sid`: by which the server knows the session.
+    /// Returns `false` if the key is not that server's; then nothing has changed.
+    pub fn encapsulate(&mut self, sid: u32, key: &[u8; KEM_KEY_LEN]) -> bool {
+        let complete = self.0.encapsulate(sid, key);
+        complete.map(|complete| self.0 = complete).is_some()
+    }
 }
 
 impl Seal {
@@ -305,6 +320,34 @@ impl Seal {
         let is_good = self.protection.on_half(now, half);
         self.renewal = self.protection.renewal(now);
         is_good
+    }
+
+    /// At a server whose keys are not complete: the datagram with its encapsulation key.
+    #[must_use]
+    pub fn kem_key(&self) -> Option<&[u8]> {
+        self.protection.kem_key()
+    }
+
+    /// At a client: the datagram with the ciphertext, if it is due because the server, which has not been heard, may
+    /// not have it.
+    #[inline]
+    pub fn kem_ciphertext(&mut self, now: Time) -> Option<&[u8]> {
+        if self.window.newest().is_some() { None } else { self.protection.kem_ciphertext(now) }
+    }
+
+    /// Completes the keys of a server with that datagram, which is decrypted in place. Returns `false` if it is not
+    /// authentic or the keys are complete; then nothing has changed.
+    pub fn decapsulate(&mut self, now: Time, datagram: &mut [u8]) -> bool {
+        let Some(mut protection) = self.protection.decapsulate(datagram) else { return false };
+        protection.begin(now);
+        if self.is_resting {
+            protection.rest();
+        }
+        self.protection = protection;
+        if self.is_masked() {
+            self.mask();
+        }
+        true
     }
 
     /// How often the keys were updated, for sending and for receiving.

@@ -113,8 +113,10 @@ impl ServerConfig {
             (self.tokens.is_some(), self.psk.is_some(), self.server_key.is_some());
         let any = |is: fn(Suite) -> bool| self.suites.iter().any(|suite| is(*suite));
         unless(self.suites.is_empty(), "suites", "is empty: use ServerConfig::insecure(..) or ::tokens(..)")?;
-        let is_missing = any(|suite| !suite.is_built_in());
-        unless(is_missing, "suites", "takes the feature `crypto`, which this program was built without")?;
+        for suite in &self.suites {
+            unless(!suite.is_built_in(), "suites", suite.missing())?;
+            self.session.check_suite(*suite)?;
+        }
         let is_open = has_tokens && any(|suite| !suite.needs_psk());
         unless(
             is_open,

@@ -14,6 +14,7 @@ mod clients;
 mod config;
 mod deliver;
 mod half_open;
+mod kem;
 mod memory;
 mod names;
 mod opening;
@@ -35,7 +36,7 @@ use super::error::{CloseTextError, RedirectError};
 use super::event::Event;
 use super::seats::TIMERS_EACH;
 use super::shape::Shape;
-use super::wire::{Packet, PacketError};
+use super::wire::{KemCiphertext, Packet, PacketError};
 use super::{Random, SessionConfig, Suite, hash_key, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
@@ -245,8 +246,9 @@ impl Server {
         servers: usize,
     ) -> Option<usize> {
         let packet = Packet::decode(datagram);
-        if let Ok(Packet::Data(header, _)) = packet {
-            let owner = SessionId(header.sid).shard();
+        let sid = packet.as_ref().ok().and_then(Packet::sid);
+        if let Some(sid) = sid {
+            let owner = SessionId(sid).shard();
             if usize::from(owner) < servers && owner != self.config.shard {
                 return Some(owner.into());
             }
@@ -258,6 +260,9 @@ impl Server {
             Ok(Packet::Data(header, _)) => self.deliver(now, from, header, datagram),
             Ok(Packet::Hello(hello)) => self.on_hello(now, address, &hello),
             Ok(Packet::Connect(connect)) => self.on_connect(now, address, &connect),
+            Ok(Packet::KemCiphertext(KemCiphertext { sid, .. })) => {
+                self.on_ciphertext(now, address, sid, datagram)
+            }
             Err(PacketError::Version { .. }) => self.refuse_version(now, address, datagram),
             _ => self.count(now, address, Refusal::Malformed),
         }

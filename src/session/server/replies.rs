@@ -21,6 +21,8 @@ pub(super) enum Reply {
     },
     /// The ACCEPT of an attempt, to one of the addresses that it came from.
     Answer(SocketAddr, Mark),
+    /// The encapsulation key of its session.
+    KemKey(SocketAddr, Mark),
 }
 
 /// Limits how often strangers are answered.
@@ -126,6 +128,9 @@ impl Server {
     /// Replies to a CONNECT with the ACCEPT of its attempt.
     pub(super) fn reply_answer(&mut self, now: Time, to: SocketAddr, mark: Mark) {
         self.reply(now, to, Reply::Answer(to, mark));
+        if self.seats.kem_key(mark).is_some() {
+            self.reply(now, to, Reply::KemKey(to, mark));
+        }
     }
 
     /// The same for all addresses that it came from.
@@ -140,6 +145,7 @@ impl Server {
                 Reply::Answer(to, mark) => {
                     (*to, self.seats.answer(self.now, *mark).map(|answer| &*answer.accept))
                 }
+                Reply::KemKey(to, mark) => (*to, self.seats.kem_key(*mark)),
             };
             if let Some(bytes) = bytes {
                 buf.extend_from_slice(bytes);

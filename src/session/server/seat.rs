@@ -167,6 +167,11 @@ impl Seats {
         }
     }
 
+    /// The datagram with the encapsulation key of an attempt, while its session has no keys.
+    pub(super) fn kem_key(&self, mark: Mark) -> Option<&[u8]> {
+        self.peer(*self.by_mark.get(&mark)?)?.connection.kem_key()
+    }
+
     /// The addresses that an attempt without a confirmed session came from.
     pub(super) fn claims(&mut self, now: Time, mark: Mark) -> Option<&mut Claims> {
         if let Some(&id) = self.by_mark.get(&mark) {

@@ -90,6 +90,8 @@ reasons! {
         unanswered: Unanswered,
         /// DATA for an unknown session.
         unknown: Unknown,
+        /// A KEM ciphertext for a session that is unknown or has its keys, or one that is not authentic.
+        ciphertext: Ciphertext,
         /// Replies without room: drain `poll_transmit` after each call.
         replies: Replies,
     }

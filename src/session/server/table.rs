@@ -2,7 +2,7 @@
 
 use super::names::{ByName, Names};
 use super::shuffle::Shuffle;
-use crate::session::wire::{Data, is_reserved_conv};
+use crate::session::wire::{Packet, is_reserved_conv};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -53,8 +53,8 @@ impl fmt::Display for SessionId {
 /// ```
 #[must_use]
 pub fn shard_of(datagram: &[u8]) -> Option<u8> {
-    let (data, _) = Data::decode(datagram).ok()?;
-    Some(SessionId(data.sid).shard())
+    let sid = Packet::decode(datagram).ok()?.sid()?;
+    Some(SessionId(sid).shard())
 }
 
 /// Values in slots. An id is `shard (6 bits) | slot (14) | generation (12)`, with the last two shuffled under a key

@@ -119,7 +119,7 @@ impl Order<'_> {
             return wrong("suite", "must have a pre-shared key, as Suite::TOKEN does");
         }
         if !self.suite.is_built_in() {
-            return wrong("suite", "takes the feature `crypto`, which this program was built without");
+            return wrong("suite", self.suite.missing());
         }
         if self.server_key.is_some() != self.suite.needs_server_key() {
             return wrong("server_key", "must be set if the suite has the server's key, and only then");

@@ -16,6 +16,7 @@ mod deny;
 mod frame;
 mod frame_writer;
 mod packet;
+mod payload;
 
 pub use super::shape::SHAPE_MAX;
 pub use deny::DenyReason;
@@ -24,7 +25,10 @@ pub use frame::{
     RekeyFrame, is_close_text,
 };
 pub use frame_writer::{FrameWriter, NoRoom};
-pub use packet::{Accept, Challenge, Connect, Data, Deny, Hello, Msg1, Msg2, Packet, PacketError, Reset};
+pub use packet::{
+    Accept, Challenge, Connect, Data, Deny, Hello, KemCiphertext, KemKey, Packet, PacketError, Reset,
+};
+pub use payload::{Msg1, Msg2};
 
 pub(in crate::session) use crate::wire::reader::{Reader, Short};
 pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};
@@ -53,6 +57,10 @@ pub const DENY_LEN: usize = 16;
 pub const DATA_HEADER_LEN: usize = 9;
 /// Bytes of a RESET.
 pub const RESET_LEN: usize = 21;
+/// Bytes of an encapsulation key of ML-KEM-768.
+pub const KEM_KEY_LEN: usize = 1184;
+/// Bytes of a ciphertext of ML-KEM-768, and of the tag after it.
+pub const KEM_SEALED_LEN: usize = 1088 + 16;
 /// Most bytes that the application may add to a message of the handshake.
 pub const USER_MAX: usize = 256;
 
@@ -73,6 +81,8 @@ pub mod kind {
     /// In key phase 1, this plus one.
     pub const DATA: u8 = 0xa6;
     pub const RESET: u8 = 0xa8;
+    pub const KEM_KEY: u8 = 0xa9;
+    pub const KEM_CIPHERTEXT: u8 = 0xaa;
 }
 
 /// Whether segments of this conv would start like a session's datagram: the conv comes first, low byte first.

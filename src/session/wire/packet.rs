@@ -1,11 +1,11 @@
-//! The datagrams of a session, and the payloads of the two handshake messages.
+//! The datagrams of a session.
 
 use super::deny::DenyReason;
 use super::{
-    CHALLENGE_LEN, COOKIE_LEN, DATA_HEADER_LEN, DATA_MAX, DATAGRAM_MAX, HELLO_MIN, MESSAGE_MAX, MESSAGE_MIN,
-    TOKEN_MAX, USER_MAX, VERSION, kind,
+    CHALLENGE_LEN, COOKIE_LEN, DATA_HEADER_LEN, DATA_MAX, DATAGRAM_MAX, HELLO_MIN, KEM_KEY_LEN,
+    KEM_SEALED_LEN, MESSAGE_MAX, MESSAGE_MIN, TOKEN_MAX, VERSION, kind,
 };
-use crate::session::shape::is_shape;
+use crate::session::suite::HYBRID;
 use crate::wire::reader::{Reader, Short, Value, values};
 use std::ops::RangeInclusive;
 
@@ -21,6 +21,8 @@ pub enum Packet<'a> {
     /// The header and the sealed part.
     Data(Data, &'a [u8]),
     Reset(Reset),
+    KemKey(KemKey<'a>),
+    KemCiphertext(KemCiphertext<'a>),
 }
 
 /// A client asks for a cookie. It is padded so that the answer is smaller: nobody can use a server to amplify traffic
@@ -102,6 +104,23 @@ pub struct Deny {
     pub retry_after_ms: u32,
 }
 
+/// The server of a hybrid suite adds this to its [`Accept`], which has the hash of the key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct KemKey<'a> {
+    pub cid: u64,
+    /// Its encapsulation key of ML-KEM-768, for this session.
+    pub key: &'a [u8; KEM_KEY_LEN],
+}
+
+/// The client of a hybrid suite completes the keys.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct KemCiphertext<'a> {
+    /// The session, by the number in [`Msg2`](super::Msg2).
+    pub sid: u32,
+    /// The ciphertext under the key to the server from the two messages, and a tag over it and what precedes it.
+    pub sealed: &'a [u8; KEM_SEALED_LEN],
+}
+
 /// The part of a DATA packet that is sent in the clear.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Data {
@@ -142,7 +161,19 @@ impl<'a> Packet<'a> {
             kind::DENY => Deny::decode(datagram).map(Self::Deny),
             kind::DATA | 0xa7 => Data::decode(datagram).map(|(data, sealed)| Self::Data(data, sealed)),
             kind::RESET => Reset::decode(datagram).map(Self::Reset),
+            kind::KEM_KEY => KemKey::decode(datagram).map(Self::KemKey),
+            kind::KEM_CIPHERTEXT => KemCiphertext::decode(datagram).map(Self::KemCiphertext),
             found => Err(PacketError::Kind { found }),
+        }
+    }
+}
+
+impl Packet<'_> {
+    /// The session of a datagram to a server.
+    pub(in crate::session) const fn sid(&self) -> Option<u32> {
+        match self {
+            Self::Data(Data { sid, .. }, _) | Self::KemCiphertext(KemCiphertext { sid, .. }) => Some(*sid),
+            _ => None,
         }
     }
 }
@@ -210,9 +241,42 @@ macro_rules! packets {
 
 packets! {
     Challenge = CHALLENGE VERSION;
-    Connect<'a> = CONNECT VERSION [token 0..=TOKEN_MAX, msg1 MESSAGE_MIN..=MESSAGE_MAX];
     Accept<'a> = ACCEPT VERSION [msg2 MESSAGE_MIN..=MESSAGE_MAX];
     Reset = RESET;
+}
+
+impl<'a> Connect<'a> {
+    /// With a hybrid suite, it is padded so that an answer with a [`KemKey`] does not amplify traffic.
+    pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
+        self.check()?;
+        let end = datagram.len() + DATAGRAM_MAX;
+        datagram.extend_from_slice(&[kind::CONNECT, VERSION]);
+        self.write(datagram);
+        if is_hybrid(self.suite) {
+            datagram.resize(end, 0);
+        }
+        Ok(())
+    }
+
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let mut reader = begin(kind::CONNECT, datagram)?;
+        let packet = Self::read(&mut reader)?;
+        let (have, padding) = (datagram.len(), reader.take_rest());
+        let is_whole = if is_hybrid(packet.suite) { have == DATAGRAM_MAX } else { padding.is_empty() };
+        if !is_whole {
+            return Err(PacketError::Length { have });
+        }
+        if padding.iter().any(|byte| *byte != 0) {
+            return Err(PacketError::Reserved);
+        }
+        packet.check()?;
+        Ok(packet)
+    }
+
+    fn check(&self) -> Result<(), PacketError> {
+        in_length("token", self.token, 0..=TOKEN_MAX)?;
+        in_length("msg1", self.msg1, MESSAGE_MIN..=MESSAGE_MAX)
+    }
 }
 
 impl Deny {
@@ -247,6 +311,37 @@ impl Deny {
     }
 }
 
+impl<'a> KemKey<'a> {
+    pub fn encode(&self, datagram: &mut Vec<u8>) {
+        datagram.extend_from_slice(&[kind::KEM_KEY, VERSION]);
+        self.cid.write(datagram);
+        datagram.extend_from_slice(self.key);
+    }
+
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let mut reader = begin(kind::KEM_KEY, datagram)?;
+        let cid = reader.u64()?;
+        let key = reader.take_rest().try_into().map_err(|_| PacketError::Length { have: datagram.len() })?;
+        Ok(Self { cid, key })
+    }
+}
+
+impl<'a> KemCiphertext<'a> {
+    pub fn encode(&self, datagram: &mut Vec<u8>) {
+        datagram.push(kind::KEM_CIPHERTEXT);
+        self.sid.write(datagram);
+        datagram.extend_from_slice(self.sealed);
+    }
+
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let mut reader = begin(kind::KEM_CIPHERTEXT, datagram)?;
+        let sid = reader.u32()?;
+        let sealed =
+            reader.take_rest().try_into().map_err(|_| PacketError::Length { have: datagram.len() })?;
+        Ok(Self { sid, sealed })
+    }
+}
+
 impl Data {
     /// Returns the header and what follows it.
     pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
@@ -276,135 +371,11 @@ impl Data {
     }
 }
 
-/// What the client says in the first message, and what the server says of itself in the second.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Msg1<'a> {
-    /// What its sender supports beyond the protocol, one bit each.
-    pub features: u32,
-    /// Longest datagram that it accepts, bytes.
-    pub max_datagram: u16,
-    /// Its receive window, segments.
-    pub rcv_wnd: u16,
-    /// How often it sends something at least, ms.
-    pub keepalive_ms: u16,
-    /// The application's data, at most [`USER_MAX`] bytes.
-    pub user: &'a [u8],
-    /// Only in the first message: which channels the client has, at most [`SHAPE_MAX`](super::SHAPE_MAX) bytes. Empty:
-    /// it does not say.
-    pub shape: &'a [u8],
-}
-
-/// What the server says in the second message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Msg2<'a> {
-    /// The number that the client must write into its packets, and the `conv` of KCP in both directions. 0 if and only
-    /// if the client was rejected.
-    pub server_sid: u32,
-    /// What the server says of itself.
-    pub said: Msg1<'a>,
-    /// Why the client was rejected. `None`: it was not.
-    pub rejected: Option<u16>,
-    /// With this in a [`Reset`](Reset), the server may end the session once it no longer knows it. Zeros: it never
-    /// will.
-    pub reset_token: [u8; 16],
-}
-
-impl<'a> Msg1<'a> {
-    pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
-        self.write_head(payload)?;
-        let user_len = u16::try_from(self.user.len()).unwrap_or_default(); // at most `USER_MAX`
-        let shape_len = u16::try_from(self.shape.len()).unwrap_or_default(); // at most `SHAPE_MAX`
-        for number in [shape_len, user_len, 0] {
-            number.write(payload);
-        }
-        payload.extend_from_slice(self.user);
-        payload.extend_from_slice(self.shape);
-        Ok(())
-    }
-
-    pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
-        let mut reader = Reader::new(payload);
-        let head = Self::read_head(&mut reader)?;
-        let (shape_len, user_len, reserved) = (reader.u16()?, reader.u16()?, reader.u16()?);
-        let (user, shape) = (reader.bytes(user_len)?, reader.bytes(shape_len)?);
-        reader.finish()?;
-        if reserved != 0 {
-            return Err(PacketError::Reserved);
-        }
-        let msg1 = Self { user, shape, ..head };
-        msg1.check().map(|()| msg1)
-    }
-
-    fn check(&self) -> Result<(), PacketError> {
-        in_length("user", self.user, 0..=USER_MAX)?;
-        if is_shape(self.shape) { Ok(()) } else { Err(PacketError::Field { field: "shape" }) }
-    }
-
-    /// Writes what both messages have before their flags.
-    fn write_head(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
-        self.check()?;
-        self.features.write(payload);
-        for number in [self.max_datagram, self.rcv_wnd, self.keepalive_ms] {
-            number.write(payload);
-        }
-        Ok(())
-    }
-
-    fn read_head(reader: &mut Reader<'a>) -> Result<Self, PacketError> {
-        let (features, max_datagram) = (reader.u32()?, reader.u16()?);
-        Ok(Self {
-            features,
-            max_datagram,
-            rcv_wnd: reader.u16()?,
-            keepalive_ms: reader.u16()?,
-            user: &[],
-            shape: &[],
-        })
-    }
-}
-
-impl<'a> Msg2<'a> {
-    pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
-        let Self { server_sid, said, rejected, reset_token } = self;
-        self.check()?;
-        server_sid.write(payload);
-        said.write_head(payload)?;
-        rejected.map_or(0, |_| REJECTED).write(payload);
-        if let Some(reason) = rejected {
-            reason.write(payload);
-        }
-        payload.extend_from_slice(reset_token);
-        payload.extend_from_slice(said.user);
-        Ok(())
-    }
-
-    pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
-        let mut reader = Reader::new(payload);
-        let (server_sid, head) = (reader.u32()?, Msg1::read_head(&mut reader)?);
-        let rejected = match reader.u16()? {
-            0 => None,
-            REJECTED => Some(reader.u16()?),
-            _ => return Err(PacketError::Reserved),
-        };
-        let reset_token = reader.array()?;
-        let msg2 = Self { server_sid, said: Msg1 { user: reader.rest(), ..head }, rejected, reset_token };
-        msg2.check().map(|()| msg2)
-    }
-
-    fn check(&self) -> Result<(), PacketError> {
-        in_length("user", self.said.user, 0..=USER_MAX)?;
-        if self.rejected.is_some() == (self.server_sid == 0) {
-            return Ok(());
-        }
-        Err(PacketError::Field { field: "server_sid" })
-    }
-}
-
 /// Takes the kind off the front of a packet and, in the handshake, the version.
 fn begin<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
     let mut reader = of_kind(kind, datagram)?;
     match kind {
-        kind::RESET => Ok(reader),
+        kind::RESET | kind::KEM_CIPHERTEXT => Ok(reader),
         _ => match reader.u8()? {
             VERSION => Ok(reader),
             found => Err(PacketError::Version { found }),
@@ -424,7 +395,16 @@ fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> 
     }
 }
 
-fn in_length(field: &'static str, bytes: &[u8], range: RangeInclusive<usize>) -> Result<(), PacketError> {
+/// Whether the number of a suite is that of a hybrid one, known or not.
+const fn is_hybrid(suite: u16) -> bool {
+    suite & HYBRID != 0
+}
+
+pub(super) fn in_length(
+    field: &'static str,
+    bytes: &[u8],
+    range: RangeInclusive<usize>,
+) -> Result<(), PacketError> {
     if range.contains(&bytes.len()) { Ok(()) } else { Err(PacketError::Field { field }) }
 }
 
@@ -433,5 +413,3 @@ const _: () = assert!(CHALLENGE_LEN == 2 + <Challenge as Value<'_>>::LEN);
 const PHASE: u8 = 1;
 /// Fewest bytes after the header: the checksum of an empty body.
 const SEALED_MIN: usize = 4;
-/// The flag of a rejection. The others are reserved.
-const REJECTED: u16 = 1;

@@ -2,7 +2,7 @@
 //! Framework, revision 34.
 //!
 //! `primitives` is what snow computes with; `phase` seals packets with the resulting keys; `cipher` encrypts, either in
-//! pure Rust (`pure`) or with ring (`fast`).
+//! pure Rust (`pure`) or with ring (`fast`). `hybrid` adds a KEM.
 //!
 //! No key stays in memory that is freed. What libraries do not wipe is overwritten ([`blank`]), and the stack below a
 //! handshake as well.
@@ -11,6 +11,8 @@ mod cipher;
 #[cfg(feature = "ring")]
 mod fast;
 mod fleet;
+#[cfg(feature = "pq")]
+mod hybrid;
 mod phase;
 mod primitives;
 #[cfg(any(test, not(feature = "ring")))]
@@ -22,6 +24,8 @@ mod renewal;
 #[cfg(fuzzing)]
 pub use cipher::replace_ciphers;
 pub use fleet::FleetKey;
+#[cfg(feature = "pq")]
+pub(super) use hybrid::Hybrid;
 
 use super::{Begun, Handshake, Provider, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
@@ -60,7 +64,7 @@ impl Provider for Noise {
     ) -> Begun {
         let begun = begin(attempt, secrets, payload, msg1);
         zeroize_stack::<STACK>();
-        begun
+        Ok(begun?)
     }
 
     fn answer(
@@ -72,7 +76,7 @@ impl Provider for Noise {
     ) -> Begun {
         let begun = answer(attempt, secrets, msg1, payload);
         zeroize_stack::<STACK>();
-        begun
+        Ok(begun?)
     }
 
     fn seal_token(
@@ -87,10 +91,7 @@ impl Provider for Noise {
     }
 
     fn derive(&self, key: &[u8; 32], label: &[u8]) -> Option<[u8; 16]> {
-        let mut mac = Blake2sMac256::new(key.into());
-        mac.update(label);
-        let derived: Key = Key::new(mac.finalize_fixed().into());
-        derived.first_chunk().copied()
+        derived(key, label).first_chunk().copied()
     }
 
     fn open_token(
@@ -106,15 +107,32 @@ impl Provider for Noise {
     }
 }
 
+/// A key from another, for the use that `label` names.
+fn derived(key: &[u8; 32], label: &[u8]) -> Key {
+    let mut mac = Blake2sMac256::new(key.into());
+    mac.update(label);
+    Key::new(mac.finalize_fixed().into())
+}
+
 #[inline(never)]
-fn begin(attempt: &Attempt<'_>, secrets: Secrets<'_>, payload: &[u8], msg1: &mut Vec<u8>) -> Begun {
+fn begin(
+    attempt: &Attempt<'_>,
+    secrets: Secrets<'_>,
+    payload: &[u8],
+    msg1: &mut Vec<u8>,
+) -> Result<Box<Shaking>, HandshakeError> {
     let mut shaking = Box::new(Shaking::new(attempt, secrets, true)?);
     write(&mut shaking.state, payload, msg1)?;
     Ok(shaking)
 }
 
 #[inline(never)]
-fn answer(attempt: &Attempt<'_>, secrets: Secrets<'_>, msg1: &[u8], payload: &mut Vec<u8>) -> Begun {
+fn answer(
+    attempt: &Attempt<'_>,
+    secrets: Secrets<'_>,
+    msg1: &[u8],
+    payload: &mut Vec<u8>,
+) -> Result<Box<Shaking>, HandshakeError> {
     let mut shaking = Box::new(Shaking::new(attempt, secrets, false)?);
     read(&mut shaking.state, msg1, payload)?;
     Ok(shaking)
@@ -176,7 +194,9 @@ pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
 impl Shaking {
     /// The state before the first message.
     fn new(attempt: &Attempt<'_>, secrets: Secrets<'_>, is_client: bool) -> Result<Self, HandshakeError> {
-        let Suite::Noise(pattern, cipher) = attempt.suite else { return Err(HandshakeError::Suite) };
+        let (Suite::Noise(pattern, cipher) | Suite::Hybrid(pattern, cipher)) = attempt.suite else {
+            return Err(HandshakeError::Suite);
+        };
         let params = name(pattern, cipher).parse().map_err(|_| HandshakeError::Suite)?;
         Ok(Self { state: build(params, &attempt.prologue(), secrets, is_client)?, cipher })
     }
@@ -185,6 +205,14 @@ impl Shaking {
     fn split(&mut self, keys: fn(Cipher, [u8; 32], [u8; 32]) -> Keys) -> Keys {
         let (to_server, to_client) = self.state.dangerously_get_raw_split();
         keys(self.cipher, to_server, to_client)
+    }
+
+    /// The keys of packets to the server and to the client.
+    #[cfg(feature = "pq")]
+    #[inline(never)]
+    fn keys(&mut self) -> [Key; 2] {
+        let (to_server, to_client) = self.state.dangerously_get_raw_split();
+        [Key::new(to_server), Key::new(to_client)]
     }
 }
 

@@ -55,6 +55,12 @@ impl Phases {
         }
     }
 
+    /// At a client: repeats this datagram until the server is heard.
+    #[cfg(feature = "pq")]
+    pub(super) fn joining(self, datagram: Box<[u8]>) -> Self {
+        Self { exchange: Some(Box::new(Exchange::Joining { datagram, told: None })), ..self }
+    }
+
     /// Whether this end starts exchanges and one is due.
     fn is_due(&self, now: Time) -> bool {
         let age = now.since(self.since);
@@ -77,6 +83,12 @@ impl Phases {
     /// Goes on with keys derived from the present ones, because the server has not answered the exchange.
     #[cold]
     fn give_up(&mut self, now: Time) {
+        #[cfg(feature = "pq")]
+        if let Some(Exchange::Joining { .. }) = self.exchange.as_deref()
+            && self.packets.1 > 0
+        {
+            self.exchange = None; // the server has these keys as well
+        }
         if let Some(Exchange::Offered { since, .. }) = self.exchange.as_deref()
             && (now.since(*since) >= PATIENCE || self.most() >= UNANSWERED_PACKETS)
         {
@@ -254,8 +266,18 @@ impl Protection for Phases {
         }
     }
 
+    #[cfg(feature = "pq")]
+    fn kem_ciphertext(&mut self, now: Time) -> Option<&[u8]> {
+        let Exchange::Joining { datagram, told } = self.exchange.as_deref_mut()? else { return None };
+        if told.is_some_and(|at| now.since(at) < JOIN_EACH) {
+            return None;
+        }
+        *told = Some(now);
+        Some(datagram)
+    }
+
     fn memory(&self) -> usize {
-        let exchange = self.exchange.as_ref().map_or(0, |_| size_of::<Exchange>());
+        let exchange = self.exchange.as_ref().map_or(0, |exchange| exchange.memory());
         size_of::<Self>() + self.send.memory() + self.receive.memory() + exchange
     }
 
@@ -288,6 +310,9 @@ const AES_GCM_PACKETS: u32 = 1 << 23;
 const UPDATE_AGE: Duration = Duration::from_secs(120);
 /// Least time between two exchanges, so that a client cannot make a server work at will.
 const UPDATE_EACH: Duration = Duration::from_secs(1);
+/// Time between two copies of a KEM ciphertext: that between two CONNECTs.
+#[cfg(feature = "pq")]
+const JOIN_EACH: Duration = Duration::from_millis(100);
 /// How long packets of the previous phase are still opened.
 const OLD_KEY: Duration = Duration::from_secs(2);
 

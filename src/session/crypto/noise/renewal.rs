@@ -23,6 +23,13 @@ pub(super) enum Exchange {
     /// A server that has the client's half, and needs random bytes for its own.
     Asked([u8; 32]),
     Agreed(Agreed),
+    /// A client whose server may not have the first keys yet: the datagram with the KEM ciphertext, and when it was
+    /// last sent.
+    #[cfg(feature = "pq")]
+    Joining {
+        datagram: Box<[u8]>,
+        told: Option<Time>,
+    },
 }
 
 /// The new keys of one end.
@@ -71,12 +78,12 @@ impl Exchange {
     /// same as before.
     pub(super) fn on_repeated(&mut self, half: [u8; 32]) -> bool {
         match self {
-            Self::Offered { .. } => false,
             Self::Asked(theirs) => *theirs == half,
             Self::Agreed(agreed) => {
                 agreed.is_asked |= agreed.theirs == half;
                 agreed.theirs == half
             }
+            _ => false,
         }
     }
 
@@ -84,8 +91,8 @@ impl Exchange {
     pub(super) const fn half(&self) -> Option<[u8; 32]> {
         match self {
             Self::Offered { pair, .. } => Some(pair.public),
-            Self::Asked(_) => None,
             Self::Agreed(agreed) => Some(agreed.ours),
+            _ => None,
         }
     }
 
@@ -94,16 +101,28 @@ impl Exchange {
             Self::Offered { told, .. } => told.is_none_or(|at| now.since(at) >= REPEAT),
             Self::Asked(_) => return Renewal::Draw,
             Self::Agreed(agreed) => agreed.is_asked,
+            #[cfg(feature = "pq")]
+            Self::Joining { .. } => false,
         };
         if tells { Renewal::Tell } else { Renewal::Nothing }
+    }
+
+    /// Bytes of heap memory.
+    pub(super) const fn memory(&self) -> usize {
+        let owned = match self {
+            #[cfg(feature = "pq")]
+            Self::Joining { datagram, .. } => datagram.len(),
+            _ => 0,
+        };
+        size_of::<Self>() + owned
     }
 
     /// The half of this end is in a packet.
     pub(super) const fn told(&mut self, now: Time) {
         match self {
             Self::Offered { told, .. } => *told = Some(now),
-            Self::Asked(_) => {}
             Self::Agreed(agreed) => agreed.is_asked = false,
+            _ => {}
         }
     }
 }
@@ -111,7 +130,7 @@ impl Exchange {
 impl Agreed {
     /// The client's new keys. The last argument: those for sending and receiving now.
     fn of_client(pair: &X25519, theirs: [u8; 32], (send, receive): (&Key, &Key)) -> Self {
-        let [send, receive] = derive([send, receive], pair, &theirs, [&pair.public, &theirs]);
+        let [send, receive] = agree([send, receive], pair, &theirs, [&pair.public, &theirs]);
         Self { send, receive, ours: pair.public, theirs, is_asked: false }
     }
 
@@ -119,24 +138,28 @@ impl Agreed {
     fn of_server(random: &[u8; 32], theirs: [u8; 32], (send, receive): (&Key, &Key)) -> Self {
         let mut pair = X25519::default();
         pair.set(random);
-        let [receive, send] = derive([receive, send], &pair, &theirs, [&theirs, &pair.public]);
+        let [receive, send] = agree([receive, send], &pair, &theirs, [&theirs, &pair.public]);
         Self { send, receive, ours: pair.public, theirs, is_asked: true }
     }
 }
 
-/// The new keys of packets to the server and to the client, by HKDF with BLAKE2s. Source: Noise revision 34, section
-/// 4.3.
 #[inline(never)]
-fn derive(
-    [to_server, to_client]: [&Key; 2],
-    pair: &X25519,
-    theirs: &[u8; 32],
-    [client, server]: [&[u8; 32]; 2],
-) -> [Key; 2] {
+fn agree(keys: [&Key; 2], pair: &X25519, theirs: &[u8; 32], halves: [&[u8; 32]; 2]) -> [Key; 2] {
     let mut shared = Key::default();
     let _ = pair.dh(theirs, &mut *shared);
-    let mut input = Zeroizing::new(Vec::with_capacity(4 * 32));
-    for part in [to_client, &*shared, client, server] {
+    derive(keys, &shared, halves.map(|half| &half[..]))
+}
+
+/// The new keys of packets to the server and to the client, from those before, a secret that both ends share, and what
+/// the client and the server said of it, by HKDF with BLAKE2s. Source: Noise revision 34, section 4.3.
+#[inline(never)]
+pub(super) fn derive(
+    [to_server, to_client]: [&Key; 2],
+    shared: &Key,
+    [client, server]: [&[u8]; 2],
+) -> [Key; 2] {
+    let mut input = Zeroizing::new(Vec::with_capacity(2 * 32 + client.len() + server.len()));
+    for part in [&**to_client, &**shared, client, server] {
         input.extend_from_slice(part);
     }
     let mut keys = [Key::default(), Key::default()];
