@@ -347,16 +347,26 @@ fn of_a_long_message(rogue: &mut Rogue, world: &World, number: u32) -> Vec<u8> {
     rogue.sealed(world, &[Frame::Kcp(&bytes)])
 }
 
+/// The same, beside a datagram. The application reads no datagrams.
+fn beside_something_unread(rogue: &mut Rogue, world: &World, number: u32) -> Vec<u8> {
+    if number > 0 {
+        return of_a_long_message(rogue, world, number);
+    }
+    let bytes = rogue.channel(3, &[common::Raw { frg: 15, ..common::Raw::push(0, &[1; 1024]) }]);
+    rogue.sealed(world, &[Frame::Dgram(&[7]), Frame::Kcp(&bytes)])
+}
+
 /// 655 sessions from 41 addresses send 128 datagrams each within a second, some 90 MB, and then stay, or go on slowly.
 #[test]
 fn whoever_fills_the_memory_takes_no_bytes_from_players_and_no_place_from_newcomers() {
     let memory = 96 << 20;
-    let attacks: [(&str, Attack, u32); 3] = [
-        ("a hole", behind_a_hole, 0),
-        ("a long message", of_a_long_message, 0),
-        ("a slow one", of_a_long_message, 1),
+    let attacks: [(&str, Attack, u32, u32); 4] = [
+        ("a hole", behind_a_hole, 0, 5),
+        ("a long message", of_a_long_message, 0, 5),
+        ("a slow one", of_a_long_message, 1, 5),
+        ("something unread", beside_something_unread, 1, 20),
     ];
-    for (name, attack, again) in attacks {
+    for (name, attack, again, seconds) in attacks {
         let mut game = Game::new(memory);
         let usual = game.took.iter().copied().max().unwrap() + ms(2);
         let rogue = |number: u16| {
@@ -365,7 +375,7 @@ fn whoever_fills_the_memory_takes_no_bytes_from_players_and_no_place_from_newcom
         };
         let mut rogues: Vec<_> = (0..655).map(rogue).collect();
         let (mut sent, mut next, mut long) = (0, vec![0; rogues.len()], 0);
-        for second in 0..5 {
+        for second in 0..seconds {
             let newcomer = game.add();
             for is_up in [false, true] {
                 let id = game.session(usize::from(is_up)).unwrap();

@@ -139,9 +139,8 @@ impl Server {
             if let Some(debtor) = memory.debtor(now)
                 && let Some(Seat::Session(peer)) = table.get_mut(debtor)
             {
-                if peer.connection.waits_for_us(now, STARVED) {
-                    memory.renew(now, debtor, peer);
-                } else {
+                let waits = peer.connection.waits_for_us(now, STARVED);
+                if !(waits && memory.excuse(now, debtor, peer)) {
                     memory.evict(debtor, peer);
                     peer.connection.evict(now);
                     agenda.list(debtor, &mut peer.place.entry);

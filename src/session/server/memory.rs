@@ -41,6 +41,8 @@ pub(super) struct Loan {
     moved: u32,
     /// Bytes of it that will be free when the session is gone, which has to go; 0: it has not.
     leaving: u64,
+    /// How often it has stood still and was excused.
+    excused: u8,
 }
 
 impl Memory {
@@ -157,13 +159,21 @@ impl Memory {
                 self.close(id, *loan);
             }
         } else if loan.as_deref().is_none_or(has_moved) {
-            self.renew(now, id, peer);
+            self.renew(now, id, peer, 0);
         }
     }
 
-    /// A session may keep its loan, as if it had moved.
-    pub(super) fn renew(&mut self, now: Time, id: u32, peer: &mut Peer) {
-        let loan = Loan { moved_at: now, moved: peer.connection.moved(), leaving: 0 };
+    /// A session may keep its loan, as if it had moved. `false`: it was excused too often.
+    pub(super) fn excuse(&mut self, now: Time, id: u32, peer: &mut Peer) -> bool {
+        let excused = peer.loan.as_ref().map_or(0, |loan| loan.excused);
+        if excused < EXCUSES {
+            self.renew(now, id, peer, excused + 1);
+        }
+        excused < EXCUSES
+    }
+
+    fn renew(&mut self, now: Time, id: u32, peer: &mut Peer, excused: u8) {
+        let loan = Loan { moved_at: now, moved: peer.connection.moved(), leaving: 0, excused };
         match &mut peer.loan {
             Some(old) => self.close(id, std::mem::replace(old, loan)),
             none => *none = Some(Box::new(loan)),
@@ -176,8 +186,8 @@ impl Memory {
         self.leaving -= loan.leaving;
     }
 
-    /// If little is left, the session whose loan has not moved for longest. It has to go, or its loan is
-    /// [renewed](Self::renew).
+    /// If little is left, the session whose loan has not moved for longest. It has to go, or is
+    /// [excused](Self::excuse).
     pub(super) fn debtor(&self, now: Time) -> Option<u32> {
         if self.left() + self.leaving > self.limit / 8 {
             return None;
@@ -217,6 +227,9 @@ const RECOUNT: u16 = 1024;
 const MOVES: u64 = 8;
 /// How long a loan may stand still when little is left.
 const STILL: Duration = Duration::from_secs(1);
+/// How often in a row it is excused while something waits for this end: 8 s if the server is polled all the time, and
+/// otherwise longer, so that an application that was stopped can read first. Some channels are never read.
+const EXCUSES: u8 = 8;
 /// How long a session may hold the reserve while others wait for it.
 const HELD: Duration = Duration::from_secs(5);
 /// How long received data may find no room. The peer, which sends it again and again, would soon give up.
