@@ -692,7 +692,7 @@ int32_t ww_client_path_changed(struct ww_client *client);
 int32_t ww_client_close(struct ww_client *client, uint16_t code);
 
 /*
- `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
+ `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
  */
 int32_t ww_client_close_with(struct ww_client *client,
                              uint16_t code,
@@ -739,7 +739,7 @@ int32_t ww_client_close_reason(struct ww_client *client,
 
 /*
  Writes the text that the server closed the session with, as a text that ends with a zero. Returns its length without the zero; 0: there is
- none; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+ none; `WW_TOO_LONG`: `size` is too small, 129 is enough.
  */
 int32_t ww_client_close_text(struct ww_client *client,
                              uint8_t *buffer,
@@ -931,7 +931,7 @@ int32_t ww_server_peer_addr(struct ww_server *server,
 int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t code);
 
 /*
- `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
+ `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
  */
 int32_t ww_server_close_with(struct ww_server *server,
                              uint32_t session,
@@ -948,7 +948,7 @@ int32_t ww_server_kick(struct ww_server *server,
 
 /*
  Writes the text that a client closed its session with, as a text that ends with a zero, until the next event is taken. Returns its length
- without the zero; 0: there is none; `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+ without the zero; 0: there is none; `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small, 129 is enough.
  */
 int32_t ww_server_close_text(struct ww_server *server,
                              uint32_t session,

@@ -43,7 +43,7 @@ impl Failure {
 
     /// Keeps the text for [`ww_error_text`].
     pub(crate) fn keep(self) {
-        TEXT.set(self.text);
+        let _ = TEXT.try_with(|text| text.set(self.text)); // a thread that is ending may have dropped it
     }
 }
 
@@ -63,8 +63,42 @@ thread_local! {
 pub unsafe extern "C" fn ww_error_text(buffer: *mut u8, size: usize) -> i32 {
     // SAFETY: as the caller says.
     let Some(buffer) = (unsafe { crate::guard::bytes_mut(buffer, size) }) else { return WW_MISUSE };
-    let text = TEXT.take();
+    let text = TEXT.try_with(Cell::take).unwrap_or_default();
     let len = crate::session::print(&text, buffer);
-    TEXT.set(text);
+    let _ = TEXT.try_with(|kept| kept.set(text));
     len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::Sender;
+
+    /// What a C++ program does with an object that a thread drops when it ends.
+    struct Last(Sender<i32>);
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            Failure::misuse("too late").keep();
+            let mut buffer = [1; 100];
+            // SAFETY: the buffer has that size.
+            let len = unsafe { ww_error_text(buffer.as_mut_ptr(), buffer.len()) };
+            self.0.send(len).unwrap();
+        }
+    }
+
+    thread_local! {
+        static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+    }
+
+    #[test]
+    fn a_failure_while_its_thread_ends_aborts_nothing_and_has_no_text() {
+        let (sender, lens) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(|| {
+            LAST.set(Some(Last(sender))); // first, so it is dropped last
+            Failure::misuse("in time").keep();
+        });
+        assert_eq!(lens.recv(), Ok(0));
+        thread.join().unwrap();
+    }
 }

@@ -208,7 +208,7 @@ pub unsafe extern "C" fn ww_client_close(client: *mut ww_client, code: u16) -> i
     }
 }
 
-/// `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
+/// `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_close_with(
     client: *mut ww_client,
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn ww_client_close_reason(client: *mut ww_client, buffer: 
 }
 
 /// Writes the text that the server closed the session with, as a text that ends with a zero. Returns its length without the zero; 0: there is
-/// none; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+/// none; `WW_TOO_LONG`: `size` is too small, 129 is enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_close_text(client: *mut ww_client, buffer: *mut u8, size: usize) -> i32 {
     // SAFETY: as the caller says.

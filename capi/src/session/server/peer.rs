@@ -110,7 +110,7 @@ pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, c
     }
 }
 
-/// `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 256 bytes or has control characters.
+/// `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_close_with(
     server: *mut ww_server,
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn ww_server_kick(
 }
 
 /// Writes the text that a client closed its session with, as a text that ends with a zero, until the next event is taken. Returns its length
-/// without the zero; 0: there is none; `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small, 257 is enough.
+/// without the zero; 0: there is none; `WW_CLOSED`: there is no such session; `WW_TOO_LONG`: `size` is too small, 129 is enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_close_text(
     server: *mut ww_server,
