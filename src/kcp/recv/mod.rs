@@ -224,6 +224,9 @@ impl Receiver {
         if self.nxt != before {
             self.last_frg = self.frg_of(self.nxt.sub(1)).unwrap_or(0);
         }
+        if self.parked == 0 && self.last_frg == 0 {
+            self.keep_promises();
+        }
         self.was_full = !self.nxt.is_before(end) || self.room_for_full() == 0;
     }
 

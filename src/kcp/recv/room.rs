@@ -1,6 +1,6 @@
 //! Limits the bytes held for a peer.
 
-use super::Receiver;
+use super::{Rare, Receiver};
 use crate::seq::Sn;
 
 /// A limit on the bytes of segments held, headers included.
@@ -13,14 +13,14 @@ pub(in crate::kcp) struct Room {
     pub(in crate::kcp) limit: u32,
     /// Bytes of the longest segment, header included.
     pub(in crate::kcp) segment_max: u16,
-    /// The number after the last fragment of the messages that have begun.
-    promised: Sn,
+    /// The number after the last fragment of the messages that have begun. `None`: none has.
+    promised: Option<Sn>,
 }
 
 impl Receiver {
     /// Limits the bytes held from now on.
     pub(in crate::kcp) fn set_room(&mut self, limit: u32, segment_max: u16) {
-        let promised = self.room().map_or(self.nxt, |room| room.promised);
+        let promised = self.room().and_then(|room| room.promised);
         self.rare().room = Some(Room { limit, segment_max, promised });
     }
 
@@ -79,17 +79,25 @@ impl Receiver {
             return false;
         }
         if let Some(room) = &mut self.rare().room
-            && room.promised.is_before(own)
+            && room.promised.is_none_or(|promised| promised.is_before(own))
         {
-            room.promised = own;
+            room.promised = Some(own);
         }
         true
+    }
+
+    /// Every message that has begun is complete. The number after it would seem to lie ahead after half of all numbers.
+    pub(super) fn keep_promises(&mut self) {
+        if let Some(Rare { room: Some(room), .. }) = self.rare.as_deref_mut() {
+            room.promised = None;
+        }
     }
 
     /// The number after the last that is held or reserved.
     fn end(&self, room: &Room) -> Sn {
         let last = |one: Sn, other: Sn| if one.is_before(other) { other } else { one };
-        last(last(self.nxt, self.index.end()), room.promised)
+        let held = last(self.nxt, self.index.end());
+        room.promised.map_or(held, |promised| last(held, promised))
     }
 
     /// Segments before `end` that have not arrived.
@@ -113,6 +121,23 @@ mod tests {
         let mut bytes = header.to_bytes(u32::try_from(len).unwrap()).to_vec();
         bytes.resize(bytes.len() + len, 7);
         bytes
+    }
+
+    #[test]
+    fn what_was_reserved_long_ago_takes_no_room_however_many_segments_came_since() {
+        for passed in [1 << 10, 1 << 31, u32::MAX - 10] {
+            let mut receiver = Receiver::new(Sn(0));
+            receiver.set_room(10_000, 124);
+            for (sn, frg) in [(1, 0), (0, 1)] {
+                assert_eq!(receiver.store(&segment(sn, frg, 100), None, 128), Stored::New);
+            }
+            receiver.read(&mut [0; 200]);
+            // As if so many more had come, each in its turn, and been read.
+            let next = Sn(2).add(passed);
+            (receiver.nxt, receiver.index) = (next, crate::ring::Ring::new(next));
+            assert_eq!(receiver.reserved(), 0, "{passed}");
+            assert!(receiver.reserve(next, 0, 124), "{passed}");
+        }
     }
 
     proptest! {
