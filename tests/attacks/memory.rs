@@ -12,7 +12,7 @@ use common::sessions::{World, client_config, on};
 use std::time::Duration;
 use whitewater::channel::{Carrier, Channels, ChannelsConfig};
 use whitewater::inside::session::wire::{Frame, KcpPart};
-use whitewater::message::{BitWriter, Payload};
+use whitewater::message::{BitWriter, OWNED_PER_BIT, OWNED_START, Payload};
 use whitewater::packet::Seq16;
 use whitewater::session::Suite;
 use whitewater::{
@@ -212,6 +212,25 @@ fn a_message_that_would_take_much_more_memory_than_it_has_bits_ends_its_session(
         world.run(1_100);
         assert_eq!(world.closed(), (!is_good).then_some(CloseReason::Protocol));
     }
+}
+
+/// Each list takes 17 bits, and 544 bytes of memory with its only item.
+#[test]
+fn lists_of_one_item_each_take_no_more_memory_than_they_count_for() {
+    const COUNT: usize = 1000;
+    let mut writer = BitWriter::new(Vec::new());
+    writer.int(COUNT, 0..=65_535).unwrap();
+    for _ in 0..COUNT {
+        writer.int(1, 0..=65_535).unwrap();
+        writer.bool(false).unwrap();
+    }
+    let bytes = writer.finish();
+    let heap = measure(|| {
+        let lists = <Vec<Vec<Option<[u64; 64]>>> as Payload>::unpack(&bytes).unwrap();
+        assert!(lists.len() == COUNT && lists.iter().all(|list| list.len() == 1));
+    });
+    let most = u64::try_from(OWNED_START + 8 * bytes.len() * OWNED_PER_BIT).unwrap();
+    assert!(heap.bytes_max <= most, "{} bytes of {most}", heap.bytes_max);
 }
 
 const EVENTS: Channel<u64> = Channel::ordered(0);

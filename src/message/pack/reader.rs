@@ -158,6 +158,10 @@ impl<'a> BitReader<'a> {
                     return Err(BitsError::EmptyItem);
                 }
                 from.own(size_of::<T>())?;
+                if items.len() == items.capacity() {
+                    // A vector by itself would have room for four where there is one.
+                    items.reserve_exact(items.len().max(FEW).min(len - items.len()));
+                }
                 items.push(item);
             }
             Ok(items)
@@ -326,6 +330,9 @@ impl<'a> BitReader<'a> {
         (word, have)
     }
 }
+
+/// Items for which a list has room at first, if it has as many.
+const FEW: usize = 4;
 
 /// Fills `into` with the bits of `bytes` from the bit number `shift`, 0 to 7, on, and then zeros.
 fn shifted(bytes: &[u8], shift: usize, into: &mut [u8]) {
