@@ -255,9 +255,10 @@ fn a_value_out_of_its_bounds_is_not_packed() {
     }
     assert!(Field::Float(f32::NAN).pack(&mut new()).is_err());
     for (range, resolution) in
-        [(0.0..=1.0, 0.0), (0.0..=1.0, f32::NAN), (1.0..=1.0, 0.1), (0.0..=f32::MAX, 1.0)]
+        [(0.0..=1.0, 0.0), (0.0..=1.0, f32::NAN), (1.0..=1.0, 0.1), (0.0..=f32::MAX, 1.0), (1.0..=0.0, -0.1)]
     {
-        assert_eq!(new().float(1.0, range, resolution), Err(BitsError::Bounds));
+        assert_eq!(new().float(1.0, range.clone(), resolution), Err(BitsError::Bounds));
+        assert_eq!(BitReader::new(&[0; 8]).float(range, resolution), Err(BitsError::Bounds));
     }
     assert_eq!(new().kind(3, 3), Err(BitsError::Kind { kind: 3 }));
     assert_eq!(new().append(&[0; 8], 65), Err(BitsError::Truncated { need: 65, left: 64 }));

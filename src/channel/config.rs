@@ -136,7 +136,7 @@ impl ChannelConfig {
         match self.resend {
             Resend::After(time) => time,
             Resend::Rtt(_) if rtt.is_zero() => RESEND_AFTER,
-            Resend::Rtt(percent) => rtt * percent.into() / 100,
+            Resend::Rtt(percent) => rtt.saturating_mul(percent.into()) / 100,
         }
     }
 }

@@ -210,7 +210,7 @@ fn in_span(offset: u64, span: u64) -> Result<(), BitsError> {
 fn float_steps(min: f32, max: f32, resolution: f32) -> Result<(f64, f64, f64), BitsError> {
     let (low, width) = (f64::from(min), f64::from(max) - f64::from(min));
     let steps = (width / f64::from(resolution)).ceil();
-    if (1.0..=f64::from(u32::MAX)).contains(&steps) {
+    if resolution > 0.0 && (1.0..=f64::from(u32::MAX)).contains(&steps) {
         Ok((low, width, steps))
     } else {
         Err(BitsError::Bounds)
