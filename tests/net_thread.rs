@@ -3,6 +3,7 @@
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use crate::common::Digit;
 use crate::common::sessions::{default_kcp, in_packets, on, ordered};
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
@@ -10,12 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::channel::{ChannelError, RecvError, SendError};
 use whitewater::kcp::Config;
-use whitewater::message::{BitReader, BitWriter, BitsError, DEFAULT_MAX_LEN};
+use whitewater::message::DEFAULT_MAX_LEN;
 use whitewater::session::{Undelivered, code};
 use whitewater::thread::{self as threads, ThreadConfig};
 use whitewater::{
-    Channel, ChannelConfig, Client, ClientConfig, CloseReason, Event, Message, ServerConfig, SessionConfig,
-    SessionId,
+    Channel, ChannelConfig, Client, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId,
 };
 
 /// Long enough for any machine; a test that waits this long has failed.
@@ -423,26 +423,6 @@ fn what_a_session_does_not_take_is_told_with_its_end() {
 
 #[test]
 fn a_message_that_is_none_of_its_type_ends_the_session() {
-    /// What the server takes for a digit.
-    struct Digit<const MAX: u8>(u8);
-
-    impl<const MAX: u8> Message for Digit<MAX> {
-        const SHAPE: u64 = 1;
-
-        fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
-            to.int(self.0, 0..=255)
-        }
-
-        fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
-            let digit = from.int(0..=255)?;
-            if digit <= MAX {
-                Ok(Self(digit))
-            } else {
-                Err(BitsError::OutOfRange { offset: digit.into(), span: MAX.into() })
-            }
-        }
-    }
-
     const SENT: Channel<Digit<255>> = Channel::ordered(0);
     const TAKEN: Channel<Digit<9>> = Channel::ordered(0);
     let session = SessionConfig { channels: vec![TAKEN.into()], ..SessionConfig::default() };

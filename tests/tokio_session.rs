@@ -6,8 +6,8 @@
     reason = "a test that panics has found something"
 )]
 
-use crate::common::configs;
 use crate::common::sessions::{in_packets, on};
+use crate::common::{Digit, configs};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -18,11 +18,10 @@ use tokio_util::bytes::Bytes;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use whitewater::channel::SendError;
 use whitewater::kcp::Config;
-use whitewater::message::{BitReader, BitWriter, BitsError};
 use whitewater::net::Error;
 use whitewater::session::{DenyReason, Suite, code};
 use whitewater::tokio::{Client, Request, Server, Session};
-use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, Message, ServerConfig, SessionConfig};
+use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -588,22 +587,6 @@ async fn a_certain_refusal_ends_connecting_and_another_address_is_not_asked() {
         panic!("{error:?}")
     };
     assert_eq!(there.stats().challenges, 0);
-}
-
-/// What the reader takes for a digit.
-#[derive(Debug)]
-struct Digit<const MAX: u8>(u8);
-
-impl<const MAX: u8> Message for Digit<MAX> {
-    const SHAPE: u64 = 1;
-
-    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
-        to.int(self.0, 0..=255)
-    }
-
-    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
-        from.int(0..=MAX).map(Self)
-    }
 }
 
 #[tokio::test]

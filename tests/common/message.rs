@@ -18,3 +18,23 @@ pub(crate) fn unpacked<T: Message>(bytes: &[u8]) -> Result<T, BitsError> {
     from.finish()?;
     Ok(value)
 }
+
+/// A byte that the reader refuses if it is more than `MAX`. The writer may have another one: the shape is the same.
+#[derive(Debug)]
+pub(crate) struct Digit<const MAX: u8>(pub(crate) u8);
+
+impl<const MAX: u8> Message for Digit<MAX> {
+    const SHAPE: u64 = 1;
+
+    fn pack(&self, to: &mut BitWriter) -> Result<(), BitsError> {
+        to.int(self.0, 0..=255)
+    }
+
+    fn unpack(from: &mut BitReader<'_>) -> Result<Self, BitsError> {
+        let digit = from.int(0..=255)?;
+        if digit > MAX {
+            return Err(BitsError::OutOfRange { offset: digit.into(), span: MAX.into() });
+        }
+        Ok(Self(digit))
+    }
+}

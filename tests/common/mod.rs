@@ -18,7 +18,7 @@ mod talk;
 pub(crate) mod tokens;
 mod wire;
 
-pub(crate) use message::{packed, unpacked};
+pub(crate) use message::{Digit, packed, unpacked};
 pub(crate) use packets::{PacketEnd, packet_pair, payload};
 use std::time::Duration;
 pub(crate) use talk::{End, Pair, Setup, Talk, clean, kcp, lossy, numbered, pair, rough};

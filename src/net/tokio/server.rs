@@ -132,9 +132,7 @@ impl Server {
 
     /// The connected clients, accepted or not, in no order. The iterator owns its list.
     pub fn clients(&self) -> impl ExactSizeIterator<Item = SessionId> + use<> {
-        let of = |shard: &Acceptor<Sessions>| with(shard, |server, _| server.clients());
-        let clients: Vec<_> = self.shards.iter().filter_map(of).flatten().collect();
-        clients.into_iter()
+        self.everywhere(|server| server.clients().collect()).into_iter()
     }
 
     /// Whether a session is up and accepts messages.
@@ -150,8 +148,7 @@ impl Server {
         channel: Channel<P>,
         message: &P::Sent,
     ) -> Vec<(SessionId, SendError)> {
-        let of = |shard: &Acceptor<Sessions>| with(shard, |server, _| server.broadcast(channel, message));
-        self.shards.iter().filter_map(of).flatten().collect()
+        self.everywhere(|server| server.broadcast(channel, message))
     }
 
     /// Like [`broadcast`](Self::broadcast), to all clients but one, such as the sender of a message.
@@ -161,10 +158,7 @@ impl Server {
         channel: Channel<P>,
         message: &P::Sent,
     ) -> Vec<(SessionId, SendError)> {
-        let of = |shard: &Acceptor<Sessions>| {
-            with(shard, |server, _| server.broadcast_except(except, channel, message))
-        };
-        self.shards.iter().filter_map(of).flatten().collect()
+        self.everywhere(|server| server.broadcast_except(except, channel, message))
     }
 
     /// Ends a session at once, and tells the client `code` and `text`: see [`session::Server::kick`], also for its errors.
@@ -225,6 +219,11 @@ impl Server {
     fn with<T>(&self, id: SessionId, call: impl FnOnce(&mut session::Server, Time) -> T) -> Option<T> {
         let owner = if self.shards.len() == 1 { 0 } else { id.shard().into() };
         with(self.shards.get(owner)?, call)
+    }
+
+    /// What a call returns for all shards together.
+    fn everywhere<T>(&self, call: impl Fn(&mut session::Server) -> Vec<T>) -> Vec<T> {
+        self.shards.iter().filter_map(|shard| with(shard, |server, _| call(server))).flatten().collect()
     }
 
     fn sum<T: AddAssign + Default>(&self, of: impl Fn(&Acceptor<Sessions>) -> T) -> T {
