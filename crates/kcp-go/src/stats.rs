@@ -26,6 +26,8 @@ pub struct Stats {
     pub refused: u64,
     /// Rebuilt shards that were not valid datagrams.
     pub not_recovered: u64,
+    /// Datagrams that were not rebuilt because the shards so far have not paid for the work.
+    pub too_much_work: u64,
     /// Shards whose number does not match their kind: the peer is configured for other shards, so nothing is
     /// rebuilt; or somebody else sent them.
     pub misplaced: u64,

@@ -27,8 +27,9 @@ pub(super) struct Handled {
     pub(super) refused: bool,
     /// The number of the packet.
     pub(super) pn: u64,
-    /// Reports on packets so far, and parts of frames.
+    /// Reports on packets so far, on losses, and parts of frames.
     pub(super) acks: u8,
+    pub(super) losses: u8,
     pub(super) parts: u8,
     /// It has messages of channels in packets.
     pub(super) is_packed: bool,
@@ -251,7 +252,10 @@ impl Connection {
                     self.lanes.blocks().for_each(|(_, kcp)| kcp.congestion_marked(now));
                 }
             }
-            Frame::Loss(loss) => self.on_loss(now, handled.pn, loss)?,
+            Frame::Loss(loss) if handled.losses < ACKS_MAX => {
+                handled.losses += 1;
+                self.on_loss(now, handled.pn, loss)?;
+            }
             Frame::Ping(stamp) => handled.ping = Some(stamp),
             Frame::Pong(stamp) => {
                 if self.mtu.on_pong(now, stamp) {
@@ -284,7 +288,7 @@ impl Connection {
                 }
                 self.on_new_id(handled.pn, id)?;
             }
-            Frame::KcpPart(..) | Frame::Pad(_) | Frame::Repair(..) | Frame::Copy() => {}
+            Frame::KcpPart(..) | Frame::Loss(_) | Frame::Pad(_) | Frame::Repair(..) | Frame::Copy() => {}
         }
         Ok(())
     }
@@ -418,7 +422,7 @@ impl Connection {
     }
 }
 
-/// Most reports on packets that count in a packet; honest ones have two at most.
+/// Most reports on packets that count in a packet, and as many on losses; honest ones have two at most.
 const ACKS_MAX: u8 = 4;
 /// A report on a packet before so many others cannot be told from one on a packet that was never sent.
 const AGE_MAX: u64 = 1 << 15;

@@ -66,14 +66,21 @@ impl Group {
         true
     }
 
-    /// Rebuilds the missing data when just enough shards are there; later shards change nothing.
-    pub(super) fn rebuild(&mut self, data: usize) {
+    /// Rebuilds the missing data when just enough shards are there; later shards change nothing. Each missing one takes
+    /// the bytes of all that are there, of which `work` may be done: the oldest that it pays for are rebuilt.
+    pub(super) fn rebuild(&mut self, data: usize, work: &mut usize, stats: &mut Stats) {
         self.rebuilt.clear();
         if self.come != data {
             return;
         }
+        let here = self.shards.iter().filter(|(_, is_here)| *is_here);
+        let each = here.map(|(bytes, _)| bytes.len()).sum::<usize>().max(1);
         let missing = self.shards.iter().take(data).enumerate().filter(|(_, (_, is_here))| !is_here);
         self.rebuilt.extend(missing.map(|(at, _)| at));
+        let paid = self.rebuilt.len().min(*work / each);
+        *work -= paid * each;
+        stats.too_much_work += (self.rebuilt.len() - paid) as u64;
+        self.rebuilt.truncate(paid);
         self.rebuilt.reverse(); // the oldest is returned first, from the end
         if self.rebuilt.is_empty() {
             return;

@@ -292,3 +292,26 @@ fn a_misplaced_shard_stops_parity_for_a_while_if_none_comes_in_its_place() {
         assert_eq!(rebuilt, 40 - groups_without, "{seqid}: {stats:?}");
     }
 }
+
+/// As many of 128 shards are lost as others replace, or a fifth of all.
+#[test]
+fn rebuilding_takes_no_more_work_than_shards_have_paid_for_and_a_fifth_is_rebuilt() {
+    let shape = shards(128, 127);
+    for fifth in [false, true] {
+        let (mut from, mut to, mut stats) = (encoder(shape), decoder(shape), Stats::default());
+        let datagrams = vec![vec![7; 1392]; 128 * 8];
+        let (mut came, mut lost, mut rebuilt) = (0, 0, 0);
+        for (at, datagram) in sent(&mut from, &datagrams, 1).iter().enumerate() {
+            let place = at % 255;
+            if if fifth { at % 5 == 0 } else { place < 127 } {
+                lost += usize::from(place < 128);
+                continue;
+            }
+            came += 1;
+            rebuilt += take(&mut to, datagram, &mut stats).len();
+            assert!(rebuilt * 128 * 1400 <= (8 << 20) + came * (48 << 10), "{rebuilt} after {came}");
+        }
+        assert_eq!(lost, rebuilt + stats.too_much_work as usize);
+        assert!(if fifth { rebuilt == lost } else { rebuilt > lost / 4 }, "{rebuilt} of {lost}");
+    }
+}
