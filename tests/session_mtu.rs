@@ -10,6 +10,7 @@ use common::ms;
 use common::sessions::{SUITE, World, on, ordered};
 use std::time::Duration;
 use whitewater::kcp::Config;
+use whitewater::machine::Machine as _;
 use whitewater::pace::{MaxRate, Mode};
 use whitewater::session::ConnectionStats;
 use whitewater::{SessionConfig, Time};
@@ -320,5 +321,27 @@ fn probing_restarts_at_1200_for_another_host_but_not_for_another_port() {
         assert_eq!(first, Some(if keeps { 1472 } else { 1200 }));
         assert_eq!(world.session().stats().mtu, 1392, "black hole or search");
         assert_eq!(world.session().stats().black_holes, u64::from(keeps));
+    }
+}
+
+/// A probe leaves first, at the same time as the ping, and the new path does not carry it.
+#[test]
+fn a_client_that_changes_networks_pings_beside_its_probe_and_one_answer_does_not_pass_for_the_other() {
+    for seed in 1..=5 {
+        let mut world = connected(seed, &path(1472, 0.0), &config());
+        let mut bulk = Bulk::default();
+        bulk.run(&mut world, 1_000);
+        world.set_links(0, &path(1200, 0.0), &path(1200, 0.0));
+        let (now, before) = (world.now, stats(&mut world));
+        world.clients[0].session.path_changed(now);
+        world.drain();
+        let after = stats(&mut world);
+        let sent = (after.mtu_probes - before.mtu_probes, after.pings - before.pings);
+        assert_eq!(sent, (1, 1), "seed {seed}: a probe and a ping");
+        bulk.run(&mut world, 2_000);
+        let ConnectionStats { mtu, black_holes, mtu_probes_lost, .. } = stats(&mut world);
+        assert_eq!((mtu, black_holes), (1200, 0), "seed {seed}");
+        assert!(mtu_probes_lost > 0, "seed {seed}");
+        bulk.finish(&mut world, 3_000);
     }
 }

@@ -68,6 +68,7 @@ mod crypto;
 mod error;
 mod event;
 pub(crate) mod exchange;
+mod local_key;
 pub(crate) mod peers;
 mod repair;
 pub(crate) mod replay;

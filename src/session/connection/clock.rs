@@ -3,11 +3,10 @@
 use super::Connection;
 use super::life::Life;
 use super::transmit::PATH_FRAME;
-use crate::hash::Keyed;
 use crate::session::config::micros;
 use crate::session::event::CloseReason;
+use crate::session::local_key::{Label, LocalKey};
 use crate::time::Time;
-use std::hash::BuildHasher;
 use std::time::Duration;
 
 /// The clocks of one end. Only authenticated packets count.
@@ -40,9 +39,9 @@ pub(super) struct Keepalive {
 }
 
 /// What a ping contains: when it left, with a tag that only this end can make. So nobody can answer a ping
-/// that has not arrived.
+/// that has not arrived, and the answer to a ping does not pass for that to a probe of the same time.
 #[derive(Clone, Copy)]
-pub(super) struct Stamps(pub(super) Keyed);
+pub(super) struct Stamps(LocalKey, Label);
 
 impl Stamps {
     pub(super) fn make(self, now: Time) -> u64 {
@@ -58,8 +57,8 @@ impl Stamps {
     }
 
     fn tag(self, at: u64) -> u64 {
-        let Self(key) = self;
-        key.hash_one((at, true)) & TAG // longer than what the same key hashes for skipped numbers
+        let Self(key, label) = self;
+        key.number(label, at) & TAG
     }
 }
 
@@ -85,11 +84,16 @@ impl Keepalive {
 
     /// Notes that time has passed. After a gap in which nobody called, the peer gets time to be heard.
     pub(super) fn tick(&mut self, now: Time) {
-        if now.micros_since(self.now) > GAP {
+        if now.micros_since(self.now) > GAP.max(self.standstill()) {
             self.grace = now.after(GRACE);
             self.ping_now = true;
         }
         self.now = self.now.max(now);
+    }
+
+    /// A longer time without a packet, µs, is no accident.
+    fn standstill(&self) -> u64 {
+        u64::from(self.interval) * 5 / 2
     }
 
     /// Notes that the peer was heard. Returns whether that ends a standstill of this end or of the path.
@@ -97,14 +101,14 @@ impl Keepalive {
         let silence = now.micros_since(self.heard);
         self.heard = now;
         self.unheard = false;
-        silence > STANDSTILL.max(u64::from(self.interval) * 5 / 2)
+        silence > STANDSTILL.max(self.standstill())
     }
 
     /// Notes that a packet leaves. `asks`: it asks for an ACK; `pings`: it has a ping; `works`: it has more than
     /// signs of life.
     pub(super) const fn on_sent(&mut self, now: Time, asks: bool, pings: bool, works: bool) {
         self.spoke = now;
-        self.ping_now = false;
+        self.ping_now &= !pings;
         if asks || pings {
             (self.asked, self.unasked) = (now, 0);
             self.pings = if asks { 0 } else { self.pings.saturating_add(1) };
@@ -179,8 +183,28 @@ impl Keepalive {
 }
 
 impl Connection {
-    pub(super) const fn stamps(&self) -> Stamps {
-        Stamps(self.path.key())
+    /// The stamps of pings, or those of probes.
+    pub(super) const fn stamps(&self, label: Label) -> Stamps {
+        Stamps(self.key, label)
+    }
+
+    /// Takes the answer to a ping or to a probe, which waited at the peer for `delay`.
+    pub(super) fn on_pong(&mut self, now: Time, stamp: u64, delay: Duration) {
+        let left = self.stamps(Label::Ping).read(now, stamp);
+        let Some(left) = left.or_else(|| self.stamps(Label::Probe).read(now, stamp)) else {
+            self.stats.rare_mut().false_acks += 1;
+            return;
+        };
+        if self.mtu.on_pong(now, stamp) {
+            self.set_mtu();
+        }
+        let took = now.since(left);
+        if took < PONG_MAX {
+            self.keepalive.on_answer();
+            self.keepalive.on_proof(took);
+            let rtt = took.saturating_sub(delay).max(self.keepalive.least());
+            self.measured.on_round_trip(left, rtt);
+        }
     }
 
     /// Does everything that is due, except sending.
@@ -243,6 +267,20 @@ impl Connection {
         Some(next)
     }
 
+    /// Notes that more than a sign of life was sent or received.
+    pub(super) fn be_busy(&mut self, now: Time) {
+        self.keepalive.busy = now;
+        self.seal.wake();
+    }
+
+    /// Frees the memory of a quiet session, since no packet is expected soon.
+    pub(super) fn rest_if_quiet(&mut self, now: Time) {
+        if now.since(self.keepalive.busy) >= QUIET {
+            self.shrink();
+            self.seal.rest();
+        }
+    }
+
     /// When control frames are due next.
     pub(super) fn control_due(&self, now: Time) -> Time {
         if self.path.response.is_some() {
@@ -274,15 +312,19 @@ impl Connection {
 /// The low bits of a stamp are its tag, the others the low half of its time, µs.
 const TAG_BITS: u32 = 32;
 const TAG: u64 = (1 << TAG_BITS) - 1;
+/// Longer round trips are ignored.
+const PONG_MAX: Duration = Duration::from_secs(60);
 /// A ping rides after this many packets that nobody answers. An end that sends only now and then pings after a
 /// silence.
 const UNASKED: u8 = 4;
 /// How many pings follow one that was not answered in time, and the time between them.
 const TRIES: u8 = 4;
 const AGAIN: Duration = Duration::from_millis(20);
+/// A session that has only sent and received signs of life for this long frees its memory.
+const QUIET: Duration = Duration::from_secs(5);
 /// A longer silence, µs, that is also longer than two and a half keepalive intervals, is a standstill.
 const STANDSTILL: u64 = 1_000_000;
-/// If two calls are further apart than this, µs, this end was frozen.
+/// If two calls are further apart than this, µs, and than two and a half keepalive intervals, this end was frozen.
 const GAP: u64 = 5_000_000;
 /// How long the peer then has to be heard, µs: time for a few pings and their answers.
 const GRACE: u64 = 2_000_000;

@@ -55,11 +55,12 @@ impl Connection {
         now: Time,
         buf: &mut Vec<u8>,
         to: Route,
-        challenge: [u8; 8],
+        question: u32,
     ) -> Option<SocketAddr> {
         let start = Seal::begin(buf);
         let end = start + self.body_end();
-        FrameWriter::new(buf, end).push(&Frame::PathChallenge(challenge)).ok()?;
+        let challenge = Frame::PathChallenge(self.key.challenge(question));
+        FrameWriter::new(buf, end).push(&challenge).ok()?;
         self.finish(now, buf, start, Written::elsewhere(to))?;
         Some(to.address)
     }

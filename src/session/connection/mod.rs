@@ -43,13 +43,13 @@ pub(in crate::session) use transmit::Next;
 
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};
 use super::event::{CloseReason, Event, Undelivered};
+use super::local_key::LocalKey;
 use super::repair::{REPAIR_ROOM, Repairs};
 use super::seal::Seal;
 use super::stats::Counters;
 use super::wire::FEATURE_MASKS;
 use crate::channel::Channels;
 use crate::config::{ConfigError, in_range};
-use crate::hash::Keyed;
 use crate::packet::AckTracker;
 use crate::time::Time;
 use clock::Keepalive;
@@ -78,6 +78,8 @@ pub struct Connection {
     close_text: Box<str>,
     seal: Seal,
     peer: Peer,
+    /// Makes what only this end may predict.
+    key: LocalKey,
     path: Path,
     /// Absent at a server that has no other numbers to tell.
     ids: Option<Box<Ids>>,
@@ -191,8 +193,9 @@ impl Connection {
         } else {
             seal.is_masked().then(|| Ids::of_server(now))
         };
+        let key = LocalKey::new(seed);
         if repairs.is_none() {
-            seal.skip_numbers(Keyed(seed), SKIP); // or a skipped number would look like a loss to repair
+            seal.skip_numbers(key, SKIP); // or a skipped number would look like a loss to repair
         }
         seal.rest(); // until there is data: many sessions start, and some never send
         let packed = config.channels(protected);
@@ -201,7 +204,8 @@ impl Connection {
             close_text: Box::default(),
             seal,
             peer: Peer { sid: peer_sid, is_server: is_client, user },
-            path: Path::new(Route { address: peer, sid: peer_sid }, moves, seed),
+            key,
+            path: Path::new(Route { address: peer, sid: peer_sid }, moves),
             ids,
             keepalive: Keepalive::new(now, config.keepalive, config.timeout, is_client),
             lanes: Lanes::new(conv, Arc::clone(config), protected)?,

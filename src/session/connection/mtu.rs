@@ -6,6 +6,7 @@
 use super::Connection;
 use super::transmit::Written;
 use crate::seq::Seq16;
+use crate::session::local_key::Label;
 use crate::session::seal::Seal;
 use crate::session::wire::{DATA_HEADER_LEN, Frame, FrameWriter};
 use crate::time::Time;
@@ -225,7 +226,7 @@ impl Connection {
         let padding = end.checked_sub(PING_END)?;
         let start = Seal::begin(buf);
         let mut writer = FrameWriter::new(buf, start + end);
-        let stamp = self.stamps().make(now);
+        let stamp = self.stamps(Label::Probe).make(now);
         writer.push(&Frame::Ping(stamp)).ok()?;
         writer.push(&Frame::Pad(padding)).ok()?;
         self.on_data(now);

@@ -214,7 +214,7 @@ impl Connection {
         let before = std::mem::replace(&mut observer.stats, stats);
         if stats.sent > before.sent {
             let (n, bytes) = (stats.sent - before.sent, stats.bytes_sent - before.bytes_sent);
-            let pn = self.seal.last(self.path.key());
+            let pn = self.seal.last(self.key);
             log.push(now, SessionEvent::Out { n, bytes, pn, pings: stats.pings - before.pings });
         }
         for ((reason, after), (_, before)) in stats.refused().zip(before.refused()) {

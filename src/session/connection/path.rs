@@ -1,7 +1,6 @@
 //! The peer's address, and where it may be now: an address is not believed before it has answered.
 
 use super::question::{ASK_AGAIN, Question, Questions};
-use crate::hash::Keyed;
 use crate::pace::Rtt;
 use crate::time::Time;
 use std::net::SocketAddr;
@@ -99,13 +98,8 @@ pub(super) struct Came {
 }
 
 impl Path {
-    /// Random, and known to nobody else.
-    pub(super) const fn key(&self) -> Keyed {
-        self.questions.key()
-    }
-
-    pub(super) const fn new(route: Route, moves: bool, key: [u64; 2]) -> Self {
-        Self { route, moves, response: None, questions: Questions::new(key), moving: None }
+    pub(super) fn new(route: Route, moves: bool) -> Self {
+        Self { route, moves, response: None, questions: Questions::default(), moving: None }
     }
 
     /// The peer may also be at `other`, where somebody asked for the same session.
@@ -233,12 +227,12 @@ impl Path {
         }
     }
 
-    /// Takes an answer. Returns the old address if the peer has moved.
-    pub(super) fn on_response(&mut self, now: Time, response: [u8; 8]) -> Option<SocketAddr> {
+    /// Takes an answer, to the question whose number it `answers`. Returns the old address if the peer has moved.
+    pub(super) fn on_response(&mut self, now: Time, answers: impl Fn(u32) -> bool) -> Option<SocketAddr> {
         self.update(now);
         let moving = self.moving.as_deref_mut()?;
-        let answers = |question: &Question| question.challenge == response;
-        if moving.home.as_ref().is_some_and(answers) {
+        let answers = |question: &Question| answers(question.number);
+        if moving.home.as_ref().is_some_and(&answers) {
             moving.stay(now);
             return None;
         }
@@ -246,7 +240,7 @@ impl Path {
             previous.has_answered |= previous.question.take_if(|question| answers(question)).is_some();
         }
         for candidate in moving.candidates() {
-            candidate.has_answered |= candidate.question.challenge == response;
+            candidate.has_answered |= answers(&candidate.question);
         }
         self.switch(now)
     }
@@ -278,8 +272,8 @@ impl Path {
         Some(std::mem::replace(&mut self.route, to).address)
     }
 
-    /// The challenge that is due, and where it goes, if `len` bytes may be sent there.
-    pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(Route, [u8; 8])> {
+    /// The question that is due, and where it goes, if `len` bytes may be sent there.
+    pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(Route, u32)> {
         self.update(now);
         let moving = self.moving.as_deref_mut()?;
         let is_due = |question: &&mut Question| question.ask_at <= now && now < question.dies_at;
@@ -442,7 +436,7 @@ mod tests {
     }
 
     fn path_at(port: u16) -> Path {
-        Path::new(Route { address: address(port), sid: 1 }, true, [1, 2])
+        Path::new(Route { address: address(port), sid: 1 }, true)
     }
 
     /// Takes a packet. Returns the port of the candidate after it.
@@ -452,26 +446,29 @@ mod tests {
         path.moving.as_ref()?.candidate.as_ref().map(|candidate| candidate.question.route.address.port())
     }
 
-    /// The challenge that a candidate gets now.
-    fn asked(path: &mut Path, ms: u64, port: u16) -> Option<[u8; 8]> {
-        let (to, challenge) = path.poll(Time::from_millis(ms), 34)?;
+    /// The question that a candidate gets now.
+    fn asked(path: &mut Path, ms: u64, port: u16) -> Option<u32> {
+        let (to, question) = path.poll(Time::from_millis(ms), 34)?;
         assert_eq!(to.address, address(port));
-        Some(challenge)
+        Some(question)
+    }
+
+    fn answer(path: &mut Path, ms: u64, to: u32) -> Option<SocketAddr> {
+        path.on_response(Time::from_millis(ms), |number| number == to)
     }
 
     #[test]
     fn a_new_address_is_asked_once_for_each_packet_it_paid_and_believed_when_it_answers() {
         let mut path = path_at(1);
         assert_eq!(packet(&mut path, 0, 2, true), Some(2));
-        let now = Time::from_millis(0);
-        let challenge = asked(&mut path, 0, 2).unwrap();
+        let question = asked(&mut path, 0, 2).unwrap();
         assert_eq!(path.check(34), Time::from_millis(750), "it has to send more before it gets more");
         assert_eq!(path.poll(Time::from_millis(500), 34), None);
         packet(&mut path, 500, 2, true);
-        assert_eq!(asked(&mut path, 500, 2), Some(challenge));
-        assert_eq!(path.on_response(now, [8; 8]), None);
+        assert_eq!(asked(&mut path, 500, 2), Some(question));
+        assert_eq!(answer(&mut path, 0, question + 9), None);
         assert_eq!(path.route.address, address(1));
-        assert_eq!(path.on_response(now, challenge), Some(address(1)));
+        assert_eq!(answer(&mut path, 0, question), Some(address(1)));
         assert_eq!((path.route.address, path.check(34)), (address(2), Time::NEVER));
     }
 
@@ -491,17 +488,14 @@ mod tests {
             let mut path = path_at(1);
             assert!(!duplicate(&mut path, 5, 1, 0), "of no candidate's packet");
             packet(&mut path, 10, 2, true);
-            let challenge = asked(&mut path, 10, 2).unwrap();
+            let question = asked(&mut path, 10, 2).unwrap();
             assert!(!duplicate(&mut path, 20, 1, 9) && duplicate(&mut path, 20, 1, 10));
             assert!(!duplicate(&mut path, 21, 1, 10), "it is asked already");
             let of_home = asked(&mut path, 20, 1).unwrap();
-            assert_ne!(challenge, of_home);
-            assert_eq!(
-                (path.on_response(Time::from_millis(30), challenge), path.route.address),
-                (None, address(1))
-            );
+            assert_ne!(question, of_home);
+            assert_eq!((answer(&mut path, 30, question), path.route.address), (None, address(1)));
             if old_answers {
-                assert_eq!(path.on_response(Time::from_millis(40), of_home), None);
+                assert_eq!(answer(&mut path, 40, of_home), None);
                 assert_eq!(packet(&mut path, 50, 2, true), None, "so soon again");
                 assert_eq!(packet(&mut path, 140, 2, true), Some(2));
                 assert!(asked(&mut path, 140, 1).is_some() && asked(&mut path, 140, 2).is_some());
@@ -518,17 +512,17 @@ mod tests {
     fn a_peer_is_taken_back_to_where_it_was_if_copies_come_from_there_and_it_answers() {
         let mut path = path_at(1);
         packet(&mut path, 10, 2, true);
-        let challenge = asked(&mut path, 10, 2).unwrap();
-        assert_eq!(path.on_response(Time::from_millis(20), challenge), Some(address(1)));
+        let question = asked(&mut path, 10, 2).unwrap();
+        assert_eq!(answer(&mut path, 20, question), Some(address(1)));
         // The present address and others cannot keep that one from being asked.
         assert!(!duplicate(&mut path, 30, 3, 9) && duplicate(&mut path, 30, 3, 15));
         let home = asked(&mut path, 31, 2).unwrap();
         assert!(duplicate(&mut path, 32, 1, 15) && !duplicate(&mut path, 32, 1, 15));
-        let challenge = asked(&mut path, 32, 1).unwrap();
-        assert_eq!(path.on_response(Time::from_millis(40), home), None);
-        assert_eq!(path.on_response(Time::from_millis(40), challenge), Some(address(2)));
+        let question = asked(&mut path, 32, 1).unwrap();
+        assert_eq!(answer(&mut path, 40, home), None);
+        assert_eq!(answer(&mut path, 40, question), Some(address(2)));
         assert_eq!(path.route.address, address(1));
-        assert_eq!(path.on_response(Time::from_millis(50), challenge), None);
+        assert_eq!(answer(&mut path, 50, question), None);
     }
 
     #[test]

@@ -257,21 +257,7 @@ impl Connection {
                 self.on_loss(now, handled.pn, loss)?;
             }
             Frame::Ping(stamp) => handled.ping = Some(stamp),
-            Frame::Pong(stamp) => {
-                if self.mtu.on_pong(now, stamp) {
-                    self.set_mtu();
-                }
-                match self.stamps().read(now, stamp).map(|left| (left, now.since(left))) {
-                    Some((left, took)) if took < PONG_MAX => {
-                        self.keepalive.on_answer();
-                        self.keepalive.on_proof(took);
-                        let rtt = took.saturating_sub(handled.delay).max(self.keepalive.least());
-                        self.measured.on_round_trip(left, rtt);
-                    }
-                    Some(_) => {}
-                    None => self.stats.rare_mut().false_acks += 1,
-                }
-            }
+            Frame::Pong(stamp) => self.on_pong(now, stamp, handled.delay),
             Frame::PathChallenge(challenge) => self.path.on_challenge(from, challenge),
             Frame::PathResponse(response) => self.on_response(now, response),
             Frame::Close(code, text) => self.on_close(code, text),
@@ -305,7 +291,9 @@ impl Connection {
 
     /// Takes the answer of an address. If it is right, the peer may be there now.
     fn on_response(&mut self, now: Time, response: [u8; 8]) {
-        if let Some(old) = self.path.on_response(now, response) {
+        let key = self.key;
+        let answers = |question: u32| key.challenge(question) == response;
+        if let Some(old) = self.path.on_response(now, answers) {
             self.on_moved(now, old);
         }
     }
@@ -337,7 +325,7 @@ impl Connection {
         self.set_mtu();
         self.keepalive.path_changed();
         let next = self.seal.next();
-        self.measured.path_changed(next - self.seal.skipped_up_to(self.path.key(), next));
+        self.measured.path_changed(next - self.seal.skipped_up_to(self.key, next));
     }
 
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
@@ -360,7 +348,7 @@ impl Connection {
         told: Seq16,
         set: u64,
     ) -> Result<Option<(u64, u64)>, CloseReason> {
-        let key = self.path.key();
+        let key = self.key;
         let last = self.seal.last(key);
         let age = u64::from(low(last).0.wrapping_sub(told.0));
         let mut number = last.checked_sub(age).filter(|_| self.seal.next() > 0);
@@ -398,7 +386,7 @@ impl Connection {
         if let Some(repairs) = &mut self.repairs {
             repairs.acked(newest, bits);
         }
-        let told = Told::new(newest, bits, self.seal.skipped_up_to(self.path.key(), newest), skipped);
+        let told = Told::new(newest, bits, self.seal.skipped_up_to(self.key, newest), skipped);
         let Some(sent) = &mut self.sent else { return Ok(Some(told)) };
         let acked = sent.on_acks(now, Acks { ack, bits }, delay, self.keepalive.least());
         if let Some((left, rtt)) = acked.round_trip {
@@ -428,5 +416,3 @@ const ACKS_MAX: u8 = 4;
 const AGE_MAX: u64 = 1 << 15;
 /// Most parts of frames that count in a packet. They are cut to fill it: at most three fit.
 const PARTS_MAX: u8 = 16;
-/// Longer round trips are ignored.
-const PONG_MAX: Duration = Duration::from_secs(60);

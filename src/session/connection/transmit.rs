@@ -7,11 +7,11 @@ use super::path::Route;
 use super::rate::DATAGRAMS;
 use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
+use crate::session::local_key::Label;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
 use crate::time::{Time, micros};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 /// What a connection has for its owner's socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -112,8 +112,8 @@ impl Connection {
         }
         let question = self.seal.overhead() + PATH_FRAME;
         let asked = self.path.poll(now, question);
-        if let Some((to, challenge)) = asked.filter(|_| !self.is_closed()) {
-            return self.seal_question(now, buf, to, challenge);
+        if let Some((to, question)) = asked.filter(|_| !self.is_closed()) {
+            return self.seal_question(now, buf, to, question);
         }
         match &mut self.life {
             Life::Closed { owes_answer, .. } => {
@@ -201,7 +201,7 @@ impl Connection {
             if asks_alone && self.write_ack(&mut out, self.received.newest(now)) {
                 let _ = out.frames.push(&Frame::Ecn(self.packets_received()));
             }
-            out.written.is_ping = out.push(&Frame::Ping(self.stamps().make(now)));
+            out.written.is_ping = out.push(&Frame::Ping(self.stamps(Label::Ping).make(now)));
             self.stats.pings += u64::from(out.written.is_ping);
         }
         if !out.written.any && !out.written.is_half && !repairs {
@@ -384,7 +384,7 @@ impl Connection {
         if written.is_half {
             self.seal.told(now);
         }
-        self.seal.skip(self.path.key());
+        self.seal.skip(self.key);
         let len = buf.len() - start;
         if let Some(marks) = &mut self.marks {
             marks.on_sent();
@@ -420,22 +420,8 @@ impl Connection {
             }
             self.budget.grow(held, self.tables());
         }
-        if now.since(self.keepalive.busy) >= QUIET {
-            self.rest();
-        }
+        self.rest_if_quiet(now);
         Some(())
-    }
-
-    /// Notes that more than a sign of life was sent or received.
-    pub(super) fn be_busy(&mut self, now: Time) {
-        self.keepalive.busy = now;
-        self.seal.wake();
-    }
-
-    /// For a quiet session: frees memory, since no packet is expected soon.
-    fn rest(&mut self) {
-        self.shrink();
-        self.seal.rest();
     }
 }
 
@@ -443,5 +429,3 @@ impl Connection {
 pub(super) const PATH_FRAME: usize = 9;
 /// The code of a CLOSE that answers one.
 const CLOSE_ANSWER: u16 = 0;
-/// A session that has only sent and received signs of life for this long frees its memory.
-const QUIET: Duration = Duration::from_secs(5);

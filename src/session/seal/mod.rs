@@ -11,9 +11,9 @@ mod skips;
 pub(in crate::session) use mask::MaskKey;
 
 use super::crypto::{Protection, Renewal};
+use super::local_key::LocalKey;
 use super::replay::{ReplayWindow, Replayed, expand, truncate};
 use super::wire::{DATA_HEADER_LEN, Data, KEM_KEY_LEN, PacketError, RekeyFrame};
-use crate::hash::Keyed;
 use crate::time::Time;
 use skips::Skips;
 use std::num::NonZeroU32;
@@ -147,14 +147,14 @@ impl Seal {
 
     /// From now on, [`skip`](Self::skip) leaves out one of 2^`bits` packet numbers, at places that follow from this key.
     /// All calls take the same one, which the peer must not know.
-    pub(in crate::session) fn skip_numbers(&mut self, key: Keyed, bits: NonZeroU32) {
+    pub(in crate::session) fn skip_numbers(&mut self, key: LocalKey, bits: NonZeroU32) {
         self.skips = Some(Skips::new(key, bits, self.next_pn));
         self.skip(key);
     }
 
     /// Skips the next number if that is due. Call it after each packet.
     #[inline]
-    pub(in crate::session) fn skip(&mut self, key: Keyed) {
+    pub(in crate::session) fn skip(&mut self, key: LocalKey) {
         if let Some(skips) = &mut self.skips {
             self.next_pn = skips.pass(key, self.next_pn);
         }
@@ -167,12 +167,12 @@ impl Seal {
     }
 
     /// Which of the 33 numbers up to `newest` were skipped: bit n is for `newest` - n.
-    pub(in crate::session) fn skipped_among(&self, key: Keyed, newest: u64) -> u64 {
+    pub(in crate::session) fn skipped_among(&self, key: LocalKey, newest: u64) -> u64 {
         self.skips.map_or(0, |skips| skips.among(key, newest))
     }
 
     /// How many numbers up to `pn` were skipped.
-    pub(in crate::session) fn skipped_up_to(&self, key: Keyed, pn: u64) -> u64 {
+    pub(in crate::session) fn skipped_up_to(&self, key: LocalKey, pn: u64) -> u64 {
         self.skips.map_or(0, |skips| skips.up_to(key, pn))
     }
 
@@ -279,7 +279,7 @@ impl Seal {
     }
 
     /// The number of the last packet that was sealed; 0 if none was.
-    pub(in crate::session) fn last(&self, key: Keyed) -> u64 {
+    pub(in crate::session) fn last(&self, key: LocalKey) -> u64 {
         let last = self.next_pn.saturating_sub(1);
         last - u64::from(self.skips.is_some_and(|skips| skips.is_skipped(key, last)))
     }

@@ -1,8 +1,7 @@
 //! Packet numbers that are never used. Whoever acknowledges one acknowledges what they have not received. Source: RFC
 //! 9000 section 21.4.
 
-use crate::hash::Keyed;
-use std::hash::BuildHasher;
+use crate::session::local_key::{Label, LocalKey};
 use std::num::NonZeroU32;
 
 /// One number of each block is skipped, at a place derived from a key of this end.
@@ -16,7 +15,7 @@ pub(super) struct Skips {
 
 impl Skips {
     /// Skips one of 2^`bits` numbers from `pn` on; `bits` is at least 6.
-    pub(super) fn new(key: Keyed, bits: NonZeroU32, pn: u64) -> Self {
+    pub(super) fn new(key: LocalKey, bits: NonZeroU32, pn: u64) -> Self {
         let mut skips = Self { bits, next: 0 };
         skips.next = skips.in_block_of(key, pn);
         if skips.next < pn {
@@ -27,7 +26,7 @@ impl Skips {
 
     /// The next number that may be used, from `pn` on, which follows the last one used.
     #[inline]
-    pub(super) fn pass(&mut self, key: Keyed, pn: u64) -> u64 {
+    pub(super) fn pass(&mut self, key: LocalKey, pn: u64) -> u64 {
         if pn != self.next {
             return pn;
         }
@@ -36,7 +35,7 @@ impl Skips {
     }
 
     /// Bit n: `newest` - n is skipped. For the 33 numbers of an ACK.
-    pub(super) fn among(self, key: Keyed, newest: u64) -> u64 {
+    pub(super) fn among(self, key: LocalKey, newest: u64) -> u64 {
         let oldest = newest.saturating_sub(REACH);
         let is_one_block = newest >> self.bits.get() == oldest >> self.bits.get();
         let before = (!is_one_block).then(|| self.in_block_of(key, oldest));
@@ -46,19 +45,19 @@ impl Skips {
     }
 
     /// How many of the numbers up to `pn` are skipped.
-    pub(super) fn up_to(self, key: Keyed, pn: u64) -> u64 {
+    pub(super) fn up_to(self, key: LocalKey, pn: u64) -> u64 {
         (pn >> self.bits.get()) + u64::from(self.in_block_of(key, pn) <= pn)
     }
 
-    pub(super) fn is_skipped(self, key: Keyed, pn: u64) -> bool {
+    pub(super) fn is_skipped(self, key: LocalKey, pn: u64) -> bool {
         self.in_block_of(key, pn) == pn
     }
 
     /// The skipped number of a block: never its first, and in the first block one of the second half, so that the peer
     /// has received a few packets before one seems to be lost.
-    fn in_block_of(self, key: Keyed, pn: u64) -> u64 {
+    fn in_block_of(self, key: LocalKey, pn: u64) -> u64 {
         let (block, len) = (pn >> self.bits.get(), 1 << self.bits.get());
-        let at = key.hash_one(block) & (len - 1);
+        let at = key.number(Label::Skip, block) & (len - 1);
         let at = if block == 0 { at | (len / 2) } else { at.max(1) };
         (block << self.bits.get()) + at
     }
@@ -74,7 +73,7 @@ mod tests {
 
     #[test]
     fn each_block_skips_one_number_and_all_questions_agree_on_it() {
-        let key = Keyed([3, 4]);
+        let key = LocalKey::new([3, 4]);
         for (bits, start) in [(6, 0), (9, 0), (6, 99), (6, (1 << 47) - 1000)] {
             let mut skips = Skips::new(key, NonZeroU32::new(bits).unwrap(), start);
             let (mut used, mut pn) = (BTreeSet::new(), start);
