@@ -1,5 +1,9 @@
 //! An observer cannot take the path of a session: they see every packet, and their copies arrive first from an address of their own.
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::unwrap_used,
+    reason = "a test that panics has found something, and numbers are small"
+)]
 
 use crate::common;
 
@@ -8,6 +12,7 @@ use common::sessions::{SUITE, World, client_address, server_address};
 use rand::Rng;
 use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::session::RepairConfig;
 use whitewater::{Event, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss, SimRng};
 
@@ -69,9 +74,13 @@ struct Game {
 }
 
 impl Game {
-    fn new(seed: u64, (rtt, loss): (Duration, f64), observer: Observer) -> Self {
+    fn new(seed: u64, path: (Duration, f64), observer: Observer) -> Self {
+        Self::with(seed, path, observer, &SessionConfig::default())
+    }
+
+    fn with(seed: u64, (rtt, loss): (Duration, f64), observer: Observer, config: &SessionConfig) -> Self {
         let path = LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(rtt) };
-        let mut world = World::pair(seed, &path, &SessionConfig::default(), SUITE);
+        let mut world = World::pair(seed, &path, config, SUITE);
         world.connect();
         world.run(2_000);
         world.taps = true;
@@ -169,9 +178,7 @@ impl Game {
     /// The share of datagrams that the client received since the last call.
     fn share(&mut self) -> f64 {
         let (came, ticks) = (std::mem::take(&mut self.came), std::mem::take(&mut self.ticks));
-        #[expect(clippy::cast_precision_loss, reason = "they are few")]
-        let share = came as f64 / ticks as f64;
-        share
+        came as f64 / ticks as f64
     }
 
     fn is_up(&self) -> bool {
@@ -248,5 +255,46 @@ fn a_client_that_moves_is_not_lost_to_an_observer_who_begins_then() {
             let gap = game.gap;
             assert!(game.is_up() && gap <= ms(most), "{observer:?}, {rtt:?}: {gap:?} without");
         }
+    }
+}
+
+/// The path to the client loses nothing, so nothing counts as lost, and no repairs are sent.
+#[test]
+fn what_goes_to_an_observer_does_not_count_as_lost() {
+    for (seed, observer) in observers() {
+        for repairs in [None, Some(RepairConfig::default())] {
+            let config = SessionConfig { repairs, ..SessionConfig::default() };
+            let mut game = Game::with(seed, (RTT, 0.0), observer, &config);
+            game.run(20_000);
+            let stats = game.world.session().stats();
+            assert!(stats.packets_lost <= 5 && stats.packets_judged > 1000, "{observer:?}: {stats:?}");
+            assert_eq!(stats.loss, Some(0.0), "{observer:?}");
+            if observer.relay == Relay::Nothing {
+                assert_eq!(stats.repairs.sent, 0, "{observer:?}");
+            }
+        }
+    }
+}
+
+/// A tenth gets lost, and what goes to the old address after each move. What goes to the new one before it is proven counts if
+/// it arrives.
+#[test]
+fn a_client_that_moves_every_three_seconds_hides_no_loss() {
+    let nobody = Observer {
+        relay: Relay::Nothing,
+        one_of: u64::MAX,
+        both_ways: false,
+        copies: Copies::OnePort,
+        follows: false,
+    };
+    for seed in 1..=5 {
+        let mut game = Game::new(seed, (RTT, 0.1), nobody);
+        for port in 2000..2040 {
+            game.run(3_000);
+            game.world.rebind(0, client_address(1, port));
+        }
+        let stats = game.world.session().stats();
+        let share = stats.packets_lost as f64 / stats.packets_judged as f64;
+        assert!(game.moves() >= 35 && (0.138..0.16).contains(&share), "seed {seed}: {share}, {stats:?}");
     }
 }

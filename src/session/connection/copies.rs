@@ -65,10 +65,24 @@ impl Connection {
         Some(to.address)
     }
 
+    /// Notes that the packet `pn` leaves. If it is a probe, or goes `elsewhere`, its loss says nothing about the path.
+    #[inline]
+    pub(super) fn excuse(&mut self, pn: u64, is_probe: bool, elsewhere: bool) {
+        if let Some(repairs) = &mut self.repairs {
+            repairs.on_sent(is_probe);
+        }
+        if elsewhere && let Some(in_use) = &mut self.measured.in_use {
+            in_use.loss.on_elsewhere(pn - self.seal.skipped_up_to(self.key, pn));
+        }
+    }
+
     /// Handles a COPY: the packet has the frames of the one before. Returns whether that one had not arrived;
     /// from now on it counts as arrived.
     pub(super) fn on_copied(&mut self, now: Time, handled: &mut Handled) -> bool {
         self.received.add(now, handled.pn, None);
+        if let Some(repairs) = &mut self.repairs {
+            repairs.arrived(handled.pn);
+        }
         let Some(copied) = handled.pn.checked_sub(1) else { return false };
         handled.pn = copied;
         self.seal.mark_rebuilt(copied).is_ok()

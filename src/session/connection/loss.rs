@@ -23,6 +23,9 @@ pub(super) struct PathLoss {
     told_at: Option<Time>,
     /// MTU probes that are missing. They are included in `late`.
     probes: u32,
+    /// The newest packet that went to an address where the peer may not be. Bit n: that number - n did as well, and is
+    /// not known to have arrived. It is included in `late`.
+    elsewhere: (u64, u64),
     /// The peer's last count.
     count: u32,
     /// Packets that were wrongly judged lost. They are subtracted from the next losses.
@@ -74,6 +77,7 @@ impl PathLoss {
     /// Takes an ACK, perhaps with the number of packets that have arrived in total.
     pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
         let is_stale = self.is_told(now, told);
+        self.came_elsewhere(told);
         let Some(packets) = packets else { return self.take_bits(now, told, is_stale) };
         let next = told.newest + 1;
         if next <= self.counted_to && self.counted_to != u64::MAX {
@@ -100,9 +104,29 @@ impl PathLoss {
         self.excuse(probes.saturating_sub(before));
     }
 
+    /// Notes that a packet leaves for an address where the peer may not be. It counts only if it arrives.
+    pub(super) fn on_elsewhere(&mut self, pn: u64) {
+        let (newest, set) = self.elsewhere;
+        self.elsewhere = (pn, set.checked_shl(shift(pn - newest)).unwrap_or(0) | 1);
+        self.excuse(1);
+    }
+
+    /// Takes back the excuse of packets that have arrived.
+    fn came_elsewhere(&mut self, told: Told) {
+        let (newest, elsewhere) = self.elsewhere;
+        let came = match newest.checked_sub(told.newest) {
+            Some(ahead) => told.set().checked_shl(shift(ahead)),
+            None => told.set().checked_shr(shift(told.newest - newest)),
+        };
+        let came = came.unwrap_or(0) & elsewhere;
+        self.elsewhere.1 &= !came;
+        self.late = self.late.saturating_sub(came.count_ones());
+    }
+
     /// From the packet `next` on, packets take another path.
     pub(super) fn path_changed(&mut self, next: u64) {
         self.begin_at(next);
+        (self.elsewhere, self.late) = ((next, 0), 0);
         self.slots = [(0, 0); SLOTS];
     }
 

@@ -384,6 +384,7 @@ impl Connection {
         if written.is_half {
             self.seal.told(now);
         }
+        self.excuse(pn, written.is_probe, written.to.is_some());
         self.seal.skip(self.key);
         let len = buf.len() - start;
         if let Some(marks) = &mut self.marks {

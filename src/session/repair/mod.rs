@@ -15,6 +15,7 @@ pub(super) use protection::Path;
 
 use super::config::SessionConfig;
 use super::wire::{FEATURE_REPAIRS, Frame, Frames, REPAIR_FIRST};
+use crate::code::budget::LossShare;
 use crate::code::{Decoder, REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD};
 use crate::config::{ConfigError, in_range};
 use crate::seq::Sn;
@@ -80,8 +81,8 @@ stats! {
         pub bytes: u64 => "whitewater_session_packet_repairs_bytes_total",
         /// Packets that the peer reports as rebuilt: lost on the path, and counted as lost.
         pub rebuilt_by_peer: u64 => "whitewater_session_packets_rebuilt_total" [by: "peer", "Packets lost and rebuilt"],
-        /// Share of our packets that gets lost, in 1/255, as last reported by the peer; 0: so little that no
-        /// repairs are sent.
+        /// Share of our packets that gets lost, in 1/255, as last reported by the peer, less probes and packets for
+        /// other addresses; 0: so little that no repairs are sent.
         pub loss_told: u8,
         /// Packets of the peer that were lost and rebuilt.
         pub rebuilt: u64 => "whitewater_session_packets_rebuilt_total" [by: "here", "Packets lost and rebuilt"],
@@ -115,6 +116,8 @@ pub(super) struct Repairs {
     /// The packet in which the peer last reported its loss, and when.
     told_in: Option<u64>,
     told_at: Time,
+    /// The share of our packets that do not count if they are lost, though the peer counts them.
+    excused: LossShare,
     /// Allocated for the first packet that is protected.
     work: Option<Box<Work>>,
     losses: Losses,
@@ -135,6 +138,7 @@ impl Repairs {
             stats: RepairStats::default(),
             told_in: None,
             told_at: Time::ZERO,
+            excused: LossShare::assumed(0),
             work: None,
             losses: Losses::new(repairs.min_loss),
             tells: Tells::default(),

@@ -46,11 +46,18 @@ impl Repairs {
     /// to [`rebuilt_by_peer`](Self::rebuilt_by_peer).
     pub(in crate::session) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) {
         if self.told_in.is_none_or(|newest| pn > newest) {
-            (self.stats.loss_told, self.told_in, self.told_at) = (loss.share, Some(pn), now);
+            let share = loss.share.saturating_sub(self.excused.of_254());
+            (self.stats.loss_told, self.told_in, self.told_at) = (share, Some(pn), now);
         }
         if self.stats.loss_told == 0 {
             self.work = None;
         }
+    }
+
+    /// Notes that a packet leaves. `is_excused`: its loss says nothing about the path.
+    #[inline]
+    pub(in crate::session) fn on_sent(&mut self, is_excused: bool) {
+        self.excused.judge(is_excused);
     }
 
     /// The share that gets lost, 0 to 1, as last reported, while that report is valid.
