@@ -22,6 +22,8 @@ impl Server {
     pub(super) fn new(count: usize, seed: u32) -> Self {
         let config = ServerConfig {
             max_sessions: u16::try_from(count).expect("a shard"),
+            // Also the least that a network may have: all are in one.
+            sessions_per_address: u16::try_from(count).expect("a shard"),
             half_open: 16_384,
             accepts_per_second: 1_000_000,
             accept_burst: 1_000_000,
