@@ -170,6 +170,12 @@ impl<O: Output> Kcp<O> {
         self.receiver.held()
     }
 
+    /// Whether segments are held behind one that is missing.
+    #[inline]
+    pub(crate) const fn has_gaps(&self) -> bool {
+        self.receiver.parked > 0
+    }
+
     /// The number of the segment that is expected next, and how many were refused because they lay beyond the window.
     #[inline]
     pub(crate) const fn received_up_to(&self) -> (Sn, u32) {

@@ -578,3 +578,28 @@ fn what_peers_have_left_behind_counts_until_the_program_knows_of_their_end() {
     while program.peers.poll_event().is_some() {}
     assert!(program.peers.stats().memory < MEMORY);
 }
+
+/// 24 bytes each make room for a whole window.
+#[test]
+fn segments_at_the_edge_of_a_window_count_for_the_places_before_them() {
+    for rcv_wnd in [128, 1024, u16::MAX] {
+        let limits = PeersConfig { memory: 64 << 20, max_peers: 256, ..PeersConfig::registered() };
+        let config = PeersConfig { kcp: Config { rcv_wnd, ..Config::default() }, ..limits };
+        let mut peers = Peers::new(&config, &mut SimRng::new(1, 1)).unwrap();
+        let (now, mut buf) = (Time::from_millis(1), Vec::new());
+        let addresses: Vec<SocketAddr> = (1..=256).map(|port| ([10, 0, 0, 1], port).into()).collect();
+        addresses.iter().for_each(|address| _ = peers.register(now, *address, Conv(7)).unwrap());
+        let mut drain = |peers: &mut Peers| while peers.poll_transmit(now, &mut buf).is_some() {};
+        drain(&mut peers);
+        let before = peers.stats().memory;
+        let heap = allocation_counter::measure(|| {
+            for address in &addresses {
+                peers.handle_datagram(now, (*address).into(), &mut push(7, u32::from(rcv_wnd) - 1, &[]));
+                drain(&mut peers);
+            }
+        });
+        let (held, counted) = (u64::try_from(heap.bytes_current).unwrap(), peers.stats().memory - before);
+        println!("{rcv_wnd}: {held} bytes held, {counted} counted");
+        assert!(held <= counted + 256 * 4096, "{rcv_wnd}: {held} bytes held, {counted} counted");
+    }
+}

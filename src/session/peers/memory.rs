@@ -102,6 +102,12 @@ impl Peer {
         self.uncounted >= RECOUNT
     }
 
+    /// Whether it holds more than it counts for: few bytes of a segment that is far ahead take places for all before it.
+    #[inline]
+    pub(super) fn has_outgrown(&self) -> bool {
+        self.kcp.has_gaps() && self.kcp.memory() as u64 > self.counted + self.uncounted
+    }
+
     /// Sets how much it may hold from now on. Returns whether that has become its part.
     #[inline]
     pub(super) fn allow(&mut self, allowance: Allowance) -> bool {

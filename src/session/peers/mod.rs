@@ -258,7 +258,7 @@ impl Peers {
             self.stats.rejected += 1;
             return None;
         }
-        if is_to_count {
+        if is_to_count || peer.has_outgrown() {
             self.memory.count(peer);
         }
         peer.heard = now;
