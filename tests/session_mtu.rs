@@ -345,3 +345,29 @@ fn a_client_that_changes_networks_pings_beside_its_probe_and_one_answer_does_not
         bulk.finish(&mut world, 3_000);
     }
 }
+
+/// A part of a long message has to fit into the queue, whose segments become shorter.
+#[test]
+fn no_long_message_is_taken_that_would_stay_when_the_path_becomes_narrower() {
+    for snd_queue in 11..=16 {
+        let channels = ordered([Config { snd_wnd: 64, snd_queue, ..configs::turbo() }]);
+        let mut world = connected(1, &path(1472, 0.0), &SessionConfig { channels, ..config() });
+        let mut buf = vec![0; 100_000];
+        let mut read = |world: &mut World| world.session().recv_into(on(0), &mut buf);
+        for _ in 0..200 {
+            let _ = world.client().send(on(0), &[7; 11_000]);
+            world.drain();
+            world.run(20);
+            while read(&mut world).is_ok() {}
+        }
+        assert!(world.run_until(5_000, |world| read(world).is_err() && world.client().is_delivered(on(0))));
+        assert_eq!(stats(&mut world).mtu, 1472);
+        let sent = world.client().send(on(0), &[1; 100_000]);
+        assert_eq!(sent.is_ok(), snd_queue >= 15, "{snd_queue}: {sent:?}");
+        world.drain();
+        world.run(40);
+        world.set_links(0, &path(1200, 0.0), &path(1472, 0.0));
+        let came = world.run_until(10_000, |world| read(world) == Ok(100_000));
+        assert_eq!(came, sent.is_ok(), "{snd_queue}");
+    }
+}

@@ -1,7 +1,7 @@
 //! What one channel sends by KCP: its control block, the long messages that are cut for it, and its wait for room.
 
 use super::large::{self, Joined, Large, PART};
-use crate::kcp::Kcp;
+use crate::kcp::{Config, Kcp};
 use crate::seq::Sn;
 use crate::session::event::CloseReason;
 use crate::time::Time;
@@ -97,8 +97,7 @@ impl Lane {
 
     /// Most segments that may wait.
     pub(super) fn queue(&self) -> u32 {
-        let config = self.kcp.config();
-        config.snd_queue.min(config.snd_queue_bytes / u32::from(config.mss()))
+        queue(self.kcp.config())
     }
 
     pub(super) fn is_readable(&self) -> bool {
@@ -160,4 +159,9 @@ impl Lane {
             self.starved = self.starved.min(now);
         }
     }
+}
+
+/// Most segments that may wait.
+pub(super) fn queue(config: &Config) -> u32 {
+    config.snd_queue.min(config.snd_queue_bytes / u32::from(config.mss()))
 }

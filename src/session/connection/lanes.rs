@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) struct Lanes {
     pub(super) conv: u32,
     /// Longest datagram. Segments are cut to fit into it.
-    max_datagram: u16,
+    pub(super) max_datagram: u16,
     /// A lane may have frames that have not left.
     may_wait: bool,
     /// An acknowledgement came so early that it is a lie, or the path has become shorter.

@@ -1,12 +1,13 @@
 //! Messages and stream bytes that channels pass to KCP and take from it.
 
-use super::lane::Lane;
+use super::lane::{Lane, queue};
 use super::lanes::Lanes;
 use super::large::{Joined, Left, PART};
 use super::memory::SEGMENT;
 use crate::channel::{ChannelKind, SendError, cure};
 use crate::kcp;
 use crate::session::event::CloseReason;
+use crate::session::repair::REPAIR_ROOM;
 use bytes::Bytes;
 
 impl Lanes {
@@ -46,9 +47,9 @@ impl Lanes {
     /// Sends a long message, or one behind it. The first may have any length; those that wait behind it use the
     /// shared memory.
     pub(super) fn send_large(&mut self, channel: u8, message: &[u8]) -> Result<(), SendError> {
-        let (held, max) = self.send_share(channel);
+        let ((held, max), most) = (self.send_share(channel), self.least_queue(channel));
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
-        let (len, most) = (message.len(), lane.queue() as usize * usize::from(lane.kcp.config().mss()));
+        let len = message.len();
         if most < PART {
             return Err(SendError::TooLong { channel, len, max: most, cure: cure::SND_QUEUE }); // no part would ever leave
         }
@@ -61,6 +62,15 @@ impl Lanes {
         large.push(Bytes::copy_from_slice(message));
         large.feed(kcp);
         Ok(())
+    }
+
+    /// Bytes that the queue of a channel takes in the shortest datagrams, to which the path may fall back while a message
+    /// is being sent.
+    fn least_queue(&self, channel: u8) -> usize {
+        let repairs = if self.config.repairs.is_some() { REPAIR_ROOM } else { 0 };
+        let least = self.max_datagram.min(self.config.max_datagram - repairs);
+        let of = self.config.channels.get(usize::from(channel)).map(|of| self.config.lane(of, least));
+        of.map_or(0, |kcp| queue(&kcp) as usize * usize::from(kcp.mss()))
     }
 
     pub(super) fn send_end(&mut self, channel: u8) -> Result<(), SendError> {
