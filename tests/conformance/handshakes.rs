@@ -10,18 +10,18 @@ use whitewater::inside::session::wire::{Msg1, Msg2};
 use whitewater::session::public_key;
 use whitewater::session::{Pattern, Suite};
 
-const CLIENT_SID: u32 = 0x0a0b_0c0d;
-const SERVER_SID: u32 = 0x0e0f_1011;
+pub(crate) const CLIENT_SID: u32 = 0x0a0b_0c0d;
+pub(crate) const SERVER_SID: u32 = 0x0e0f_1011;
 /// Bodies: PING and PONG.
-const PING: &[u8] = b"\x04\x09\0\0\0\0\0\0\0";
-const PONG: &[u8] = b"\x05\x09\0\0\0\0\0\0\0";
+pub(crate) const PING: &[u8] = b"\x04\x09\0\0\0\0\0\0\0";
+pub(crate) const PONG: &[u8] = b"\x05\x09\0\0\0\0\0\0\0";
 
 /// The secrets of both ends, by the names of the fields.
-struct Secrets {
-    psk: Option<[u8; 32]>,
-    server_private: Option<[u8; 32]>,
-    client_random: [u8; 32],
-    server_random: [u8; 32],
+pub(crate) struct Secrets {
+    pub(crate) psk: Option<[u8; 32]>,
+    pub(crate) server_private: Option<[u8; 32]>,
+    pub(crate) client_random: [u8; 32],
+    pub(crate) server_random: [u8; 32],
 }
 
 pub(crate) fn file() -> File {
@@ -102,11 +102,15 @@ fn exchange(attempt: &Attempt<'_>, secrets: &Secrets, payloads: [&[u8]; 2]) -> [
     [msg1, msg2, ping, pong]
 }
 
-fn first_packet((keys, sid, body): (Keys, u32, &[u8])) -> Vec<u8> {
+pub(crate) fn first_packet((keys, sid, body): (Keys, u32, &[u8])) -> Vec<u8> {
+    sealed(&mut Seal::new(Time::ZERO, keys), sid, body)
+}
+
+pub(crate) fn sealed(seal: &mut Seal, sid: u32, body: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::new();
     Seal::begin(&mut datagram);
     datagram.extend_from_slice(body);
-    Seal::new(Time::ZERO, keys).seal(Time::ZERO, sid, &mut datagram, 0).unwrap();
+    seal.seal(Time::ZERO, sid, &mut datagram, 0).unwrap();
     datagram
 }
 
@@ -137,13 +141,18 @@ pub(crate) fn take(line: &Value) {
     }
 }
 
-fn initiator(attempt: &Attempt<'_>, secrets: &Secrets, payload: &[u8], msg1: &mut Vec<u8>) -> Initiator {
+pub(crate) fn initiator(
+    attempt: &Attempt<'_>,
+    secrets: &Secrets,
+    payload: &[u8],
+    msg1: &mut Vec<u8>,
+) -> Initiator {
     let public = secrets.server_private.as_ref().map(public_key);
     Initiator::new(attempt, secrets.psk.as_ref(), public.as_ref(), secrets.client_random, payload, msg1)
         .unwrap()
 }
 
-fn responder(
+pub(crate) fn responder(
     attempt: &Attempt<'_>,
     secrets: &Secrets,
     msg1: &[u8],
@@ -154,7 +163,7 @@ fn responder(
 }
 
 /// The payloads of both ends.
-fn payloads() -> [Vec<u8>; 2] {
+pub(crate) fn payloads() -> [Vec<u8>; 2] {
     let (max_datagram, rcv_wnd, keepalive_ms) = (1200, 128, 500);
     let (mut first, mut second) = (Vec::new(), Vec::new());
     Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"Ada", shape: b"" }
@@ -168,8 +177,8 @@ fn payloads() -> [Vec<u8>; 2] {
 }
 
 /// The name in the Noise specification.
-fn name_of(suite: Suite) -> String {
-    let Suite::Noise(pattern, _) = suite else { return "suite 0".to_owned() };
+pub(crate) fn name_of(suite: Suite) -> String {
+    let (Suite::Noise(pattern, _) | Suite::Hybrid(pattern, _)) = suite else { return "suite 0".to_owned() };
     let pattern = match pattern {
         Pattern::Nn => "NN",
         Pattern::NnPsk0 => "NNpsk0",

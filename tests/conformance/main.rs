@@ -18,6 +18,8 @@ mod data;
 mod frames;
 #[cfg(feature = "crypto")]
 mod handshakes;
+#[cfg(feature = "pq")]
+mod hybrid;
 mod line;
 mod numbers;
 mod packets;
@@ -63,6 +65,12 @@ fn numbers_match_the_vectors() {
 #[cfg(feature = "crypto")]
 fn handshakes_match_the_vectors() {
     handshakes::file().holds(handshakes::take);
+}
+
+#[test]
+#[cfg(feature = "pq")]
+fn hybrid_handshakes_match_the_vectors() {
+    hybrid::file().holds(hybrid::take);
 }
 
 #[test]

@@ -20,7 +20,8 @@ from token_bytes import Token, server_key
 PROTOCOL_ID, SERVER_ID = 7, 5
 SHAPE = 0xFF07  # other channels
 REPLACED = 0xFF05  # the same client has connected with a newer token
-SUITES = [0x0000] + [pattern << 8 | cipher for pattern in handshake.PATTERNS for cipher in handshake.CIPHERS]
+NOISE = [pattern << 8 | cipher for pattern in handshake.PATTERNS for cipher in handshake.CIPHERS]
+SUITES = [0x0000] + NOISE + [datagrams.HYBRID | suite for suite in NOISE]
 
 
 def ping(session: Session, number: int) -> bytes:

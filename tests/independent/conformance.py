@@ -1,5 +1,6 @@
 """Checks the modules in this directory against every line of docs/vectors, as docs/CONFORMANCE.md asks of an implementation."""
 
+import hashlib
 import ipaddress
 import json
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import datagrams
 import frames
 import handshake
+import kem
 import token_bytes
 from cryptography.exceptions import InvalidTag
 from fields import Refused, le
@@ -41,7 +43,7 @@ def data(line: dict, name: str) -> bytes:
 def packet(line: dict) -> None:
     fields = line["fields"]
     values = {name: wide(value) if name in ("cid", "protocol_id") else value for name, value in fields.items()}
-    for name in ("cookie", "token", "msg1", "msg2", "sealed"):
+    for name in ("cookie", "token", "msg1", "msg2", "sealed", "key"):
         if name in values:
             values[name] = data(fields, name)
     match line["packet"]:
@@ -57,6 +59,10 @@ def packet(line: dict) -> None:
             taken = datagrams.Accept(**values)
         case "DENY":
             taken = datagrams.Deny((values.pop("lowest"), values.pop("highest")), **values)
+        case "KEM_KEY":
+            taken = datagrams.KemKey(**values)
+        case "KEM_CIPHERTEXT":
+            taken = datagrams.KemCiphertext(**values)
         case "RESET":
             taken = datagrams.Reset(**values)
         case "DATA":
@@ -161,6 +167,35 @@ def shake(line: dict) -> None:
         else:
             client.write(data(line, "payload1"))
             refused(lambda: client.read(data(broken, "msg2")))
+
+
+def hybrid(line: dict) -> None:
+    numbers = (line["suite"], wide(line["protocol_id"]), wide(line["cid"]), line["client_sid"])
+    attempt = handshake.Attempt(*numbers, data(line, "token"))
+    secret = {name: data(line, name) for name in ("psk", "server_private", "server_public") if name in line}
+    for end in ("client", "server"):
+        equal(part(line, end, "x25519"), data(line, f"{end}_x25519"))
+    equal([part(line, *of) for of in (("client", "kem m"), ("server", "kem d"), ("server", "kem z"))], [data(line, name) for name in "mdz"])
+    client, server = (
+        kem.Hybrid(attempt, handshake.Secrets(**secret, random=data(line, f"{name}_x25519")), name == "client", random)
+        for name, random in (("client", data(line, "m")), ("server", data(line, "d") + data(line, "z")))
+    )
+    equal(client.write(data(line, "payload1")), data(line, "msg1"))
+    equal(server.read(data(line, "msg1")), data(line, "payload1"))
+    equal(server.write(data(line, "payload2")), data(line, "msg2"))
+    equal(client.read(data(line, "msg2")), data(line, "payload2"))
+    equal(server.key_datagram(), data(line, "kem_key"))
+    equal(client.encapsulate(datagrams.KemKey.decode(data(line, "kem_key")), line["server_sid"]), data(line, "kem_ciphertext"))
+    for broken in line["refused"]:
+        refused(lambda: server.decapsulate(data(broken, "kem_ciphertext")))
+    server.decapsulate(data(line, "kem_ciphertext"))
+    for protection, sid, name in ((server.protection(), line["server_sid"], "server"), (client.protection(), line["client_sid"], "client")):
+        equal(Opener(protection[1], sid).open(data(line, f"to_{name}")), (0, data(line, f"body_to_{name}")))
+
+
+def part(line: dict, end: str, use: str) -> bytes:
+    """What the ends that made the vectors use their random bytes for."""
+    return hashlib.blake2s(f"ww/1 {use}".encode(), key=data(line, f"{end}_random")).digest()
 
 
 def sealed(line: dict) -> None:
@@ -278,6 +313,7 @@ CHECKS = {
     "data": sealed,
     "frames": body,
     "handshakes": shake,
+    "hybrid": hybrid,
     "numbers": number,
     "packets": packet,
     "payloads": payload,

@@ -1,12 +1,13 @@
-"""Every kind of datagram except DATA: "HELLO and CHALLENGE", "CONNECT and ACCEPT", "DENY and RESET"."""
+"""Every kind of datagram except DATA: "HELLO and CHALLENGE", "CONNECT and ACCEPT", "Hybrid suites", "DENY and RESET"."""
 
 from dataclasses import dataclass
 
 from fields import Reader, le, require
 
-HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_1, RESET = range(0xA1, 0xA9)
+HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_1, RESET, KEM_KEY, KEM_CIPHERTEXT = range(0xA1, 0xAB)
 VERSION = 1
 LONGEST = 1200  # except DATA
+HYBRID = 0x8000  # the bit of the number of a suite
 
 
 @dataclass
@@ -63,7 +64,8 @@ class Connect:
     def encode(self) -> bytes:
         head = le(CONNECT, 1) + le(VERSION, 1) + le(self.suite, 2) + le(self.protocol_id, 8) + le(self.cid, 8)
         proof = le(self.epoch, 4) + self.cookie + le(self.client_sid, 4)
-        return head + proof + le(len(self.token), 2) + self.token + le(len(self.msg1), 2) + self.msg1
+        connect = head + proof + le(len(self.token), 2) + self.token + le(len(self.msg1), 2) + self.msg1
+        return connect.ljust(LONGEST, b"\0") if self.suite & HYBRID else connect
 
     @classmethod
     def decode(cls, datagram: bytes):
@@ -72,7 +74,11 @@ class Connect:
         cookie, client_sid = reader.take(16), reader.uint(4)
         token = reader.take(reader.uint(2))
         require(len(token) <= 512, "token")
-        return cls(suite, protocol_id, cid, epoch, cookie, client_sid, token, message(reader))
+        msg1 = reader.take(reader.uint(2))
+        if suite & HYBRID:
+            require(len(datagram) == LONGEST, "length of a padded CONNECT")
+            reader.zeros(len(reader.data))
+        return cls(suite, protocol_id, cid, epoch, cookie, client_sid, token, whole(reader, msg1))
 
 
 @dataclass
@@ -131,9 +137,45 @@ class Reset:
         return le(RESET, 1) + le(self.sid, 4) + self.token
 
 
+@dataclass
+class KemKey:
+    cid: int
+    key: bytes
+
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = expect(datagram, KEM_KEY)
+        taken = cls(reader.uint(8), reader.take(1184))
+        reader.end()
+        return taken
+
+    def encode(self) -> bytes:
+        return le(KEM_KEY, 1) + le(VERSION, 1) + le(self.cid, 8) + self.key
+
+
+@dataclass
+class KemCiphertext:
+    sid: int
+    sealed: bytes
+
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = Reader(datagram)
+        require(reader.uint(1) == KEM_CIPHERTEXT, "kind")
+        taken = cls(reader.uint(4), reader.take(1088 + 16))
+        reader.end()
+        return taken
+
+    def encode(self) -> bytes:
+        return le(KEM_CIPHERTEXT, 1) + le(self.sid, 4) + self.sealed
+
+
 def message(reader: Reader) -> bytes:
     """The last field: msg1 or msg2."""
-    found = reader.take(reader.uint(2))
+    return whole(reader, reader.take(reader.uint(2)))
+
+
+def whole(reader: Reader, found: bytes) -> bytes:
     reader.end()
     require(28 <= len(found) <= 568, "length of a message")
     return found

@@ -5,7 +5,7 @@ import warnings
 import zlib
 from dataclasses import dataclass
 
-from datagrams import VERSION
+from datagrams import HYBRID, VERSION
 from fields import Reader, le, require
 from noise.connection import Keypair, NoiseConnection
 from primitives import siphash128
@@ -97,11 +97,14 @@ class Attempt:
         numbers += le(self.client_sid, 4)
         return b"whitewater/1\0" + numbers + self.token
 
+    def pattern(self) -> int:
+        return (self.suite & ~HYBRID) >> 8
+
     def needs_psk(self) -> bool:
-        return self.suite >> 8 in (2, 4)
+        return self.pattern() in (2, 4)
 
     def needs_server_key(self) -> bool:
-        return self.suite >> 8 in (3, 4)
+        return self.pattern() in (3, 4)
 
 
 @dataclass
@@ -119,7 +122,7 @@ class Noise:
 
     def __init__(self, attempt: Attempt, secrets: Secrets, is_client: bool):
         self.cipher = CIPHERS[attempt.suite & 0xFF]
-        name = f"Noise_{PATTERNS[attempt.suite >> 8]}_25519_{self.cipher}_BLAKE2s"
+        name = f"Noise_{PATTERNS[attempt.pattern()]}_25519_{self.cipher}_BLAKE2s"
         self.noise = NoiseConnection.from_name(name.encode())
         (self.noise.set_as_initiator if is_client else self.noise.set_as_responder)()
         self.noise.set_prologue(attempt.prologue())

@@ -8,6 +8,7 @@ import time
 import datagrams
 import frames
 import handshake
+import kem
 from fields import Refused
 from kcp import Kcp
 from seal import Opener, Sealer, in_clear
@@ -71,16 +72,27 @@ class Session:
         accept = ask(self.socket, question, datagrams.Accept.decode, seconds)
         assert (accept.suite, accept.cid) == (attempt.suite, attempt.cid), accept
         self.accepted = handshake.Msg2.decode(end.read(accept.msg2))
+        if attempt.suite & datagrams.HYBRID:
+            self.socket.send(end.encapsulate(self.kem_key(seconds), self.accepted.server_sid))
         out, back = end.protection()
         mask = out.mask() if self.accepted.features & MASKS else in_clear
         self.sealer = Sealer(out, self.accepted.server_sid, mask)
         self.opener = Opener(back, attempt.client_sid, mask)
         self.kcp = Kcp(self.accepted.server_sid, min(DATAGRAM_MAX, self.accepted.max_datagram) - KCP_LESS)
 
+    def kem_key(self, seconds: float) -> datagrams.KemKey:
+        """The key that follows the ACCEPT."""
+        for datagram in arriving(self.socket, seconds):
+            try:
+                return datagrams.KemKey.decode(datagram)
+            except Refused:
+                pass
+        raise NoAnswer
+
     def question(self, secrets, seconds: float, shape: bytes) -> bytes:
         """A CONNECT with a good cookie."""
         attempt = self.attempt
-        self.end = handshake.end(attempt, secrets, True)
+        self.end = (kem.Hybrid if attempt.suite & datagrams.HYBRID else handshake.end)(attempt, secrets, True)
         hello = datagrams.Hello(attempt.suite, attempt.protocol_id, attempt.cid, stamp=int(time.time()) % 2**32)
         challenge = ask(self.socket, hello.encode(DATAGRAM_MAX), datagrams.Challenge.decode, seconds)
         assert (challenge.suite, challenge.cid, challenge.stamp) == (hello.suite, hello.cid, hello.stamp), challenge

@@ -73,7 +73,7 @@ class ClientPart:
         reader = Reader(data)
         require(reader.take(4) == b"WWT1", "magic")
         protocol_id, suite, has_key, count, created, expires = (reader.uint(n) for n in (8, 2, 1, 1, 8, 8))
-        require(has_key == (suite >> 8 == 4) and 1 <= count <= 4, "key, or number of addresses")
+        require(has_key == (suite >> 8 & 0x7F == 4) and 1 <= count <= 4, "key, or number of addresses")
         psk = reader.take(32)
         server_public = reader.take(32) if has_key else None
         addresses = [address(reader) for _ in range(count)]
