@@ -11,6 +11,8 @@ use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
     LossFrame, Packet, Reset, kind,
 };
+#[cfg(feature = "pq")]
+use whitewater::inside::session::wire::{KemCiphertext, KemKey};
 use whitewater::packet::Seq16;
 use whitewater::session::Suite;
 use whitewater::{Channel, SessionConfig};
@@ -165,6 +167,47 @@ fn the_cleartext_of_an_encrypted_session_is_shown() {
             assert_eq!(row[2..], rest, "{suite:?}");
         }
     }
+}
+
+#[test]
+#[cfg(feature = "pq")]
+fn the_handshake_of_a_hybrid_session_is_shown() {
+    let captured = run(Suite::HYBRID_TOKEN, 3).tap;
+    let fields = [
+        "ww.kind",
+        "ww.suite",
+        "ww.cid",
+        "ww.sid",
+        "ww.kem.key",
+        "ww.kem.ciphertext",
+        "ww.tag",
+        "ww.malformed",
+    ];
+    let Some(rows) = tshark::show(&captured, &[], &fields) else { return };
+    let mut kinds = BTreeSet::new();
+    for ((.., datagram), row) in captured.iter().zip(rows) {
+        assert!(row[7].is_empty(), "{}", hex(datagram));
+        let mut want: [Vec<String>; 6] = Default::default();
+        match Packet::decode(datagram).unwrap() {
+            Packet::Connect(_) => {
+                kinds.insert(datagram[0]);
+                assert_eq!(row[1], ["0x8201"]);
+                continue;
+            }
+            Packet::KemKey(KemKey { cid, key }) => {
+                (want[1], want[3]) = (vec![format!("0x{cid:016x}")], hexes([&key[..]]));
+            }
+            Packet::KemCiphertext(KemCiphertext { sid, sealed }) => {
+                let (ciphertext, tag) = sealed.split_at(1088);
+                want[2] = vec![format!("0x{sid:08x}")];
+                (want[4], want[5]) = (hexes([ciphertext]), hexes([tag]));
+            }
+            _ => continue,
+        }
+        kinds.insert(datagram[0]);
+        assert_eq!(row[1..7], want, "{}", hex(datagram));
+    }
+    assert_eq!(kinds.len(), 3, "{kinds:02x?}");
 }
 
 #[test]

@@ -8,9 +8,10 @@
 local ww = Proto("ww", "Whitewater session")
 
 local HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_PHASE_1, RESET = 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8
+local KEM_KEY, KEM_CIPHERTEXT = 0xa9, 0xaa
 local KINDS = {
   [HELLO] = "HELLO", [CHALLENGE] = "CHALLENGE", [CONNECT] = "CONNECT", [ACCEPT] = "ACCEPT", [DENY] = "DENY",
-  [DATA] = "DATA", [DATA_PHASE_1] = "DATA", [RESET] = "RESET",
+  [DATA] = "DATA", [DATA_PHASE_1] = "DATA", [RESET] = "RESET", [KEM_KEY] = "KEM_KEY", [KEM_CIPHERTEXT] = "KEM_CIPHERTEXT",
 }
 local PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local KCP_PART, ECN, REPAIR, LOSS, REKEY = 11, 12, 13, 14, 15
@@ -28,7 +29,10 @@ local SUITES = {
   [0x0202] = "NNpsk0, AESGCM", [0x0301] = "NK, ChaChaPoly", [0x0302] = "NK, AESGCM", [0x0401] = "NKpsk0, ChaChaPoly",
   [0x0402] = "NKpsk0, AESGCM",
 }
-local CHECKED, NN = 0x0000, 0x01
+local CHECKED, NN, HYBRID = 0x0000, 0x01, 0x8000
+for _, suite in ipairs({ 0x0101, 0x0102, 0x0201, 0x0202, 0x0301, 0x0302, 0x0401, 0x0402 }) do
+  SUITES[HYBRID + suite] = SUITES[suite] .. ", with ML-KEM-768"
+end
 local DENIALS = { [1] = "version", [2] = "suite", [3] = "protocol", [4] = "busy", [5] = "secret", [6] = "token" }
 local REASONS = {
   [0xff01] = "the peer broke the protocol", [0xff02] = "nothing was acknowledged", [0xff03] = "nothing was read",
@@ -38,7 +42,7 @@ local REASONS = {
 local STATUS = { [0] = "wrong", [1] = "right", [2] = "not known, for the handshake was not captured" }
 local VERSION, HELLO_MIN, DATAGRAM_MAX, TOKEN_MAX, MESSAGE_MIN, MESSAGE_MAX, USER_MAX, SHAPE_MAX = 1, 512, 1200, 512, 28, 568, 256, 248
 local CHALLENGE_LEN, DENY_LEN, DATA_HEADER_LEN, RESET_LEN, CHECKSUM_LEN, TAG_LEN, FRAMES_MAX, CLOSE_TEXT_MAX = 36, 16, 9, 21, 4, 16, 64, 128
-local SEALED_TOKEN_LEN, FRAMES_JOINING_MAX = 384, 16
+local SEALED_TOKEN_LEN, FRAMES_JOINING_MAX, KEM_KEY_LEN, KEM_CIPHERTEXT_LEN = 384, 16, 1184, 1088
 -- Offset of the session number in an unencrypted ACCEPT: after the salt.
 local SERVER_SID_AT = 14 + 8
 
@@ -54,6 +58,8 @@ local fields = {
   epoch = ProtoField.uint32("ww.epoch", "Epoch of the cookie"),
   cookie = ProtoField.bytes("ww.cookie", "Cookie"),
   token = ProtoField.bytes("ww.token", "Connect token, sealed"),
+  kem_key = ProtoField.bytes("ww.kem.key", "Encapsulation key"),
+  kem_ciphertext = ProtoField.bytes("ww.kem.ciphertext", "Ciphertext, sealed"),
   token_key = ProtoField.uint8("ww.token.key_id", "Key"),
   token_server = ProtoField.uint64("ww.token.server_id", "Server"),
   token_expires = ProtoField.uint64("ww.token.expires", "End, seconds since 1970"),
@@ -310,11 +316,15 @@ local function bounded(what, count, least, most)
   end
 end
 
-local function version_and_suite(from, tree)
-  local version = from:add(tree, fields.version, 1)
-  if version:uint() ~= VERSION then
-    refuse("Version " .. version:uint())
+local function version(from, tree)
+  local found = from:add(tree, fields.version, 1)
+  if found:uint() ~= VERSION then
+    refuse("Version " .. found:uint())
   end
+end
+
+local function version_and_suite(from, tree)
+  version(from, tree)
   return from:add(tree, fields.suite, 2):le_uint()
 end
 
@@ -426,7 +436,7 @@ local function message(from, tree, count, suite, is_first, payload, covered)
     return bytes
   end
   inner:add(item, fields.ephemeral, 32)
-  if is_first and math.floor(suite / 256) == NN then
+  if is_first and math.floor(suite % HYBRID / 256) == NN then
     payload(inner, item)
   else
     inner:add(item, fields.encrypted, inner:left())
@@ -450,6 +460,13 @@ local function connect(from, tree, pinfo)
     "whitewater/1\0", from.tvb(1, 3):raw(), protocol_id:raw(), cid:raw(), client_sid:raw(), sealed and sealed:raw() or "",
   })
   local msg1 = message(from, tree, from:take(2):le_uint(), suite, true, payload_of_client, prologue)
+  if suite >= HYBRID then
+    bounded("A padded CONNECT", from.to, DATAGRAM_MAX, DATAGRAM_MAX)
+    local padding = from:left() > 0 and from:add(tree, fields.padding, from:left())
+    if padding and not is_zero(padding:raw()) then
+      refuse("Padding that is not zero")
+    end
+  end
   from:finish()
   learn_connect(pinfo, {
     suite = suite, cid = tostring(cid:le_uint64()), client_sid = client_sid:le_uint(), protocol_id = protocol_id:raw(),
@@ -495,6 +512,20 @@ local function reset(from, tree)
   from:add(tree, fields.reset_token, 16)
   from:finish()
   item:add_proto_expert_info(experts.over, "The server knows no such session")
+end
+
+local function kem_key(from, tree)
+  version(from, tree)
+  from:add(tree, fields.cid, 8)
+  from:add(tree, fields.kem_key, KEM_KEY_LEN)
+  from:finish()
+end
+
+local function kem_ciphertext(from, tree)
+  from:add(tree, fields.sid, 4)
+  from:add(tree, fields.kem_ciphertext, KEM_CIPHERTEXT_LEN)
+  from:add(tree, fields.tag, TAG_LEN)
+  from:finish()
 end
 
 -- Frames ---------------------------------------------------------------------------------------------------------------------------
@@ -756,7 +787,7 @@ end
 
 local READERS = {
   [HELLO] = hello, [CHALLENGE] = challenge, [CONNECT] = connect, [ACCEPT] = accept, [DENY] = deny, [DATA] = data,
-  [DATA_PHASE_1] = data, [RESET] = reset,
+  [DATA_PHASE_1] = data, [RESET] = reset, [KEM_KEY] = kem_key, [KEM_CIPHERTEXT] = kem_ciphertext,
 }
 
 local function read(tvb, tree, pinfo, kind)
@@ -809,7 +840,11 @@ local LOOKS = {
   end,
   [CONNECT] = function(tvb)
     local token_len = tvb:len() >= 48 and tvb(44, 2):le_uint() or TOKEN_MAX + 1
-    return token_len <= TOKEN_MAX and tvb:len() >= 48 + token_len and tvb:len() == 48 + token_len + tvb(46 + token_len, 2):le_uint()
+    local len = token_len <= TOKEN_MAX and tvb:len() >= 48 + token_len and 48 + token_len + tvb(46 + token_len, 2):le_uint()
+    if len and tvb(2, 2):le_uint() >= HYBRID then
+      return tvb:len() == DATAGRAM_MAX and len < DATAGRAM_MAX and is_zero(tvb(len):raw())
+    end
+    return tvb:len() == len
   end,
   [ACCEPT] = function(tvb)
     return tvb:len() >= 14 and tvb:len() == 14 + tvb(12, 2):le_uint()
