@@ -1,8 +1,8 @@
 //! Every packet of a session, and the payloads of its handshake, encode to the bytes they were decoded from.
 
 use whitewater::inside::session::wire::{
-    Accept, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, Msg1, Msg2,
-    Packet, Reset,
+    Accept, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello,
+    KEM_KEY_LEN, KEM_SEALED_LEN, KemCiphertext, KemKey, Msg1, Msg2, Packet, Reset,
 };
 
 /// Decodes `datagram` as the packet that it claims to be, and as a payload of the handshake.
@@ -46,7 +46,15 @@ fn encoded(packet: &Packet<'_>) -> Vec<u8> {
             Ok(())
         }
         Packet::Reset(packet) => packet.encode(&mut datagram),
-        _ => unreachable!("there are seven kinds"),
+        Packet::KemKey(packet) => {
+            packet.encode(&mut datagram);
+            Ok(())
+        }
+        Packet::KemCiphertext(packet) => {
+            packet.encode(&mut datagram);
+            Ok(())
+        }
+        _ => unreachable!("there are nine kinds"),
     };
     done.expect("it was decoded");
     datagram
@@ -88,6 +96,9 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         add(&format!("data-{phase}"), encoded(&Packet::Data(data, &[11; 25])));
     }
     add("reset", encoded(&Packet::Reset(Reset { sid: 8, token: [12; 16] })));
+    add("kem-key", encoded(&Packet::KemKey(KemKey { cid: 13, key: &[14; KEM_KEY_LEN] })));
+    let ciphertext = KemCiphertext { sid: 15, sealed: &[16; KEM_SEALED_LEN] };
+    add("kem-ciphertext", encoded(&Packet::KemCiphertext(ciphertext)));
     for (user, shape) in [(&b""[..], &b""[..]), (b"user", &[7; 14])] {
         let mut payload = Vec::new();
         let msg1 = Msg1 { features: 1, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user, shape };

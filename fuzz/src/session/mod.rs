@@ -150,6 +150,8 @@ pub mod flag {
     pub const ECN: u8 = 32;
     /// Both ends use repairs from the first lost packet on.
     pub const REPAIRS: u8 = 64;
+    /// With a cipher: the suite is hybrid.
+    pub const HYBRID: u8 = 128;
 }
 
 /// Operations and time after which a script is long enough, and most ms of one operation.

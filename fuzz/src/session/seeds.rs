@@ -89,6 +89,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
             flag::CONNECTED | flag::CIPHER | flag::REKEYS,
             0,
             flag::CONNECTED | flag::CIPHER | flag::SEARCH,
+            flag::CIPHER | flag::HYBRID,
             flag::CONNECTED | flag::ECN,
             flag::CONNECTED | flag::REPAIRS,
             flag::CONNECTED | flag::REPAIRS | flag::CIPHER | flag::SEARCH,

@@ -221,7 +221,11 @@ impl World {
 }
 
 const fn suite(flags: u8) -> Suite {
-    if cfg!(feature = "crypto") && flags & flag::CIPHER != 0 { Suite::TOKEN } else { Suite::Checked }
+    match (cfg!(feature = "crypto") && flags & flag::CIPHER != 0, flags & flag::HYBRID != 0) {
+        (true, true) => Suite::HYBRID_TOKEN,
+        (true, false) => Suite::TOKEN,
+        _ => Suite::Checked,
+    }
 }
 
 /// So many repairs that they get in the way.
