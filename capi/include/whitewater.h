@@ -140,6 +140,16 @@ typedef struct IKCPCB ikcpcb;
 #define WW_SUITE_KEY 769
 
 /*
+ As `WW_SUITE_PSK`, and recordings stay closed to quantum computers.
+ */
+#define WW_SUITE_HYBRID_PSK 33281
+
+/*
+ As `WW_SUITE_KEY`, and recordings stay closed to quantum computers.
+ */
+#define WW_SUITE_HYBRID_KEY 33537
+
+/*
  All messages, in order.
  */
 #define WW_CHANNEL_ORDERED 0

@@ -64,6 +64,7 @@ unsafe fn make(program: *mut Program) {
             1 => u16::from_le_bytes([u8(program), u8(program)]),
             2 | 3 => WW_SUITE_PSK,
             4 => WW_SUITE_KEY,
+            5 => WW_SUITE_HYBRID_PSK,
             _ => WW_SUITE_CHECKED,
         };
         (options.psk, options.server_key) = (key(program), key(program));

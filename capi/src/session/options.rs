@@ -63,6 +63,10 @@ pub const WW_SUITE_CHECKED: u16 = 1;
 pub const WW_SUITE_PSK: u16 = 0x201;
 /// Encrypted, and the client verifies the server (`server_key`).
 pub const WW_SUITE_KEY: u16 = 0x301;
+/// As `WW_SUITE_PSK`, and recordings stay closed to quantum computers.
+pub const WW_SUITE_HYBRID_PSK: u16 = 0x8201;
+/// As `WW_SUITE_KEY`, and recordings stay closed to quantum computers.
+pub const WW_SUITE_HYBRID_KEY: u16 = 0x8301;
 
 /// A channel of a session. Each field that is zero has the library's default.
 #[repr(C)]
