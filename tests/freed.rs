@@ -280,6 +280,64 @@ fn keys_that_a_handshake_derives_are_in_no_freed_memory() {
     assert_eq!(watched.found(), []);
 }
 
+/// The random bytes of both ends of a hybrid handshake, all that is derived from them, and the secret of the KEM.
+#[test]
+#[cfg(feature = "pq")]
+fn keys_of_a_hybrid_handshake_are_in_no_freed_memory() {
+    use blake2::Blake2sMac256;
+    use blake2::digest::{FixedOutput as _, KeyInit as _, Update as _};
+    use whitewater::inside::session::wire::KemKey;
+    use whitewater::session::Pattern;
+    let _turn = turn();
+    let watched = Watched::default();
+    let randoms = [secret(12), secret(13)];
+    let part = |random: &[u8; 32], label: &str| {
+        let mut mac = Blake2sMac256::new(random.into());
+        mac.update(label.as_bytes());
+        <[u8; 32]>::from(mac.finalize_fixed())
+    };
+    // Of the ChaCha20-Poly1305 suite, and before anything is watched: what computes it wipes nothing.
+    for key in derived(randoms.map(|random| part(&random, "ww/1 x25519"))) {
+        watched.add("a derived key", &key);
+    }
+    for (random, label) in
+        randoms.iter().flat_map(|random| ["x25519", "kem d", "kem z", "kem m"].map(|label| (random, label)))
+    {
+        watched.add("random bytes of an end", random);
+        watched.add(label, &part(random, &format!("ww/1 {label}")));
+    }
+    for cipher in [Cipher::ChaChaPoly, Cipher::AesGcm] {
+        let suite = Suite::Hybrid(Pattern::Nn, cipher);
+        let attempt = Attempt { suite, protocol_id: 1, cid: 2, client_sid: 3, token: b"" };
+        let (mut msg1, mut msg2, mut payload) = (Vec::new(), Vec::new(), Vec::with_capacity(100));
+        for is_finished in [false, true] {
+            msg1.clear();
+            msg2.clear();
+            let mut client = Initiator::new(&attempt, None, None, randoms[0], b"hello", &mut msg1).unwrap();
+            let server = Responder::read_msg1(&attempt, None, None, randoms[1], &msg1, &mut payload).unwrap();
+            let of_server = server.write_msg2(b"welcome", &mut msg2).unwrap();
+            let mut of_client = client.read_msg2(&msg2, &mut payload).unwrap();
+            let mut server = Box::new(Seal::new(Time::ZERO, of_server));
+            let key = *KemKey::decode(server.kem_key().unwrap()).unwrap().key;
+            if is_finished {
+                assert!(of_client.encapsulate(1, &key));
+            }
+            let mut client = Box::new(Seal::new(Time::ZERO, of_client));
+            if let Some(ciphertext) = client.kem_ciphertext(Time::ZERO).map(<[u8]>::to_vec) {
+                assert!(server.decapsulate(Time::ZERO, &mut ciphertext.clone()));
+            }
+            let mut datagram = Vec::new();
+            Seal::begin(&mut datagram);
+            let is_sealed = client.seal(Time::ZERO, 1, &mut datagram, 0).is_ok();
+            assert_eq!(
+                (is_sealed, server.open(Time::ZERO, &mut datagram).is_ok()),
+                (is_finished, is_finished)
+            );
+        }
+        assert_eq!(watched.found(), [], "{cipher:?}");
+    }
+}
+
 /// Of NN with ChaCha20-Poly1305: the shared secret, then what HKDF makes of it and of the chaining key.
 fn derived([client, server]: [[u8; 32]; 2]) -> [[u8; 32]; 5] {
     let public = public_key(&server);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
+use super::table::{PRIVATE, check, ends};
 use crate::common;
 
 use blake2::Blake2sMac256;
@@ -9,7 +10,7 @@ use blake2::digest::{FixedOutput as _, KeyInit as _, Update as _};
 use common::machine::Whole as _;
 use common::ms;
 use common::sessions::{
-    PSK, START, World, client_address, client_config, kind_of, on, random, server_address, server_config,
+    PSK, START, World, client_address, client_config, kind_of, on, random, server_address,
 };
 use rand::Rng as _;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
@@ -21,21 +22,10 @@ use whitewater::inside::session::wire::{
 };
 use whitewater::machine::Machine as _;
 use whitewater::session::{Cipher, Client, ClientState, DenyReason, Pattern, Server, Suite, public_key};
-use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
+use whitewater::{CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
 const HYBRID: Suite = Suite::HYBRID_TOKEN;
-const PRIVATE: [u8; 32] = [3; 32];
-
-/// A server and a client of it, for any suite.
-fn ends(suite: Suite) -> (ServerConfig, ClientConfig) {
-    let private = suite.needs_server_key().then_some(PRIVATE);
-    let server = ServerConfig {
-        server_key: private.map(Into::into),
-        ..server_config(&SessionConfig::default(), suite)
-    };
-    (server, ClientConfig { server_key: private.as_ref().map(public_key), ..client_config(suite) })
-}
 
 /// A client and a server whose datagrams pass through the test's hands.
 struct Hands {
@@ -295,6 +285,17 @@ fn whoever_breaks_x25519_reads_no_recording_of_a_hybrid_session() {
             assert_eq!(cipher.decrypt(0, &bytes[..5], &bytes[5..], &mut [0; 1104]), Ok(1088), "{suite:?}");
         }
     }
+}
+
+#[test]
+fn recordings_are_closed_to_quantum_computers_as_the_table_says() {
+    check("recordings stay closed to quantum computers", |suite| {
+        let Some(suite) = suite.filter(|suite| *suite != Suite::Checked) else { return "no" }; // it is in clear
+        let world = recording(suite);
+        let Some(keys) = broken(suite, &world, None) else { return "without the secret" };
+        let (opened, all) = opened(&world, keys);
+        if opened == all { "no" } else { "yes" }
+    });
 }
 
 /// Nothing of a session leaves before its keys are complete, whatever gets lost.

@@ -47,7 +47,7 @@ fn columns() -> [Option<Suite>; 6] {
 }
 
 /// Compares the row of the document with what `outcome` finds in each column.
-fn check(row: &str, outcome: impl Fn(Option<Suite>) -> &'static str) {
+pub(super) fn check(row: &str, outcome: impl Fn(Option<Suite>) -> &'static str) {
     let document = include_str!("../../docs/SECURITY-MODEL.md");
     let line =
         document.lines().find(|line| line.strip_prefix("| ").is_some_and(|line| line.starts_with(row)));
@@ -60,10 +60,10 @@ const fn yes(holds: bool) -> &'static str {
     if holds { "yes" } else { "no" }
 }
 
-const PRIVATE: [u8; 32] = [3; 32];
+pub(super) const PRIVATE: [u8; 32] = [3; 32];
 
 /// A server of that kind, and a client of it.
-fn ends(suite: Suite) -> (ServerConfig, ClientConfig) {
+pub(super) fn ends(suite: Suite) -> (ServerConfig, ClientConfig) {
     let server_key = suite.needs_server_key().then_some(PRIVATE);
     let private = server_key.map(Into::into);
     let server = ServerConfig { server_key: private, ..server_config(&SessionConfig::default(), suite) };
