@@ -29,7 +29,7 @@ impl Licence {
         self.local.insert(code);
     }
 
-    /// It gets a body that `sender` did not send. Only clients can be redirected.
+    /// It gets a body that `sender` did not send. Only clients can be redirected or get numbers.
     pub(super) fn meddle(&mut self, body: &[u8], sender: &mut Self, is_client: bool) {
         let Ok(frames) = Frames::parse(body) else {
             self.is_malformed = true;
@@ -49,7 +49,7 @@ impl Licence {
                     self.peer.insert(code);
                     sender.peer.insert(CLOSE_ANSWER);
                 }
-                Frame::Redirect(_) => self.is_malformed |= !is_client,
+                Frame::Redirect(_) | Frame::NewId(_) => self.is_malformed |= !is_client,
                 _ => {}
             }
         }
