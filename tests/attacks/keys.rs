@@ -150,6 +150,22 @@ fn a_server_computes_one_half_a_second_at_most() {
     assert_eq!((client.updates().0, computed), (1000, 10));
 }
 
+/// A session that rests sends only a ping every 500 ms, so the half would be late if it rode on every second one.
+#[test]
+fn an_unanswered_half_rides_on_every_packet_of_a_session_that_rests() {
+    let path = LinkConfig::with_rtt(ms(40));
+    let mut world = World::pair(1, &path, &SessionConfig::default(), SUITE);
+    world.connect();
+    world.run(119_000);
+    world.set_links(0, &path, &LinkConfig { loss: whitewater_sim::Loss::Random(1.0), ..path.clone() });
+    world.taps = true;
+    world.run(11_000);
+    let lens = world.tap.iter().filter(|(_, _, to, _)| *to == server_address()).map(|(.., sent)| sent.len());
+    let lens: Vec<_> = lens.skip_while(|len| *len < 60).collect();
+    println!("{lens:?}");
+    assert!(lens.len() >= 15 && lens.iter().all(|len| *len >= 60), "{lens:?}");
+}
+
 /// All clients stood still for a while, and ping in the same moment. A server computes 100 halves at once.
 #[test]
 fn clients_that_want_new_keys_at_once_get_them_one_after_the_other() {

@@ -47,7 +47,8 @@ impl Connection {
     }
 
     /// Writes this end's half, if it is due. It leaves alone only if what is due does not fit beside it.
-    pub(super) fn write_half(&self, out: &mut Out<'_>) {
+    pub(super) fn write_half(&mut self, out: &mut Out<'_>) {
+        self.seal.look(out.now);
         if let Some(half) = self.seal.half() {
             out.written.is_half = out.frames.push(&Frame::Rekey(half)).is_ok();
         }

@@ -88,6 +88,8 @@ pub(super) enum Renewal {
     Draw,
     /// It has to tell the peer its half.
     Tell,
+    /// It has told it, and tells it again unless it is answered soon.
+    Wait,
 }
 
 /// Authenticates packets with the keys of one session. Its owner numbers the packets and never opens one

@@ -303,6 +303,15 @@ impl Seal {
         self.renewal = self.protection.renewal(now);
     }
 
+    /// Finds out whether an unanswered half is due again. Call it before a packet is made; [`seal`](Self::seal) looked
+    /// when the one before it left, perhaps long ago.
+    #[inline]
+    pub fn look(&mut self, now: Time) {
+        if self.renewal == Renewal::Wait {
+            self.renewal = self.protection.renewal(now);
+        }
+    }
+
     /// This end's half, if it is due to be sent. Once it is in a packet, call [`told`](Self::told).
     #[must_use]
     pub fn half(&self) -> Option<RekeyFrame> {

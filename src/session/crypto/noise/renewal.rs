@@ -98,7 +98,8 @@ impl Exchange {
 
     pub(super) fn renewal(&self, now: Time) -> Renewal {
         let tells = match self {
-            Self::Offered { told, .. } => told.is_none_or(|at| now.since(at) >= REPEAT),
+            Self::Offered { told: Some(at), .. } if now.since(*at) < REPEAT => return Renewal::Wait,
+            Self::Offered { .. } => true,
             Self::Asked(_) => return Renewal::Draw,
             Self::Agreed(agreed) => agreed.is_asked,
             #[cfg(feature = "pq")]
