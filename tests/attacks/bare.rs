@@ -603,3 +603,31 @@ fn segments_at_the_edge_of_a_window_count_for_the_places_before_them() {
         assert!(held <= counted + 256 * 4096, "{rcv_wnd}: {held} bytes held, {counted} counted");
     }
 }
+
+/// Nothing shows that it has not received what it acknowledges, since any KCP may.
+#[test]
+fn a_peer_of_bare_kcp_is_sent_a_window_for_each_acknowledgement_it_makes_up() {
+    let mut kcp = Kcp::new(Conv(1), &Config::default(), DatagramQueue::new()).unwrap();
+    let (mut sent, mut spent, mut most) = (0, 0, 0);
+    for ms in 1..=1000 {
+        let now = Time::from_millis(ms);
+        while kcp.send(&[1; 1000]).is_ok() {}
+        kcp.update(now);
+        let mut at_once = 0;
+        while let Some(datagram) = kcp.output_mut().pop() {
+            at_once += datagram.len();
+        }
+        (sent, most) = (sent + at_once, most.max(at_once));
+        let una = kcp.stats().snd_nxt;
+        for said in [una.add(1), una] {
+            let (conv, cmd) = (Conv(1), Command::Wins);
+            let header = Header { conv, cmd, frg: 0, wnd: 512, ts: Millis(0), sn: Sn(0), una: said };
+            let mut lie = Vec::new();
+            Segment { header, data: b"" }.encode(&mut lie);
+            assert_eq!(kcp.input(now, &lie).is_ok(), said == una);
+            spent += if said == una { lie.len() } else { 0 };
+        }
+    }
+    println!("{sent} bytes in a second for {spent}, {most} at once: {} times as much", sent / spent);
+    assert!(most <= 128 * 1024 && (5400..=5461).contains(&(sent / spent)), "{}", sent / spent);
+}
