@@ -9,6 +9,7 @@ use common::ms;
 use common::sessions::{SUITE, World, in_packets, on};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use whitewater::channel::Resend;
 use whitewater::kcp::Sn;
 use whitewater::pace::{MaxRate, Mode};
 use whitewater::packet::Seq16;
@@ -308,4 +309,56 @@ fn channel_receipts_do_not_report_expired_messages() {
     assert!(told.is_subset(&arrived) && told.is_disjoint(&expired));
     assert_eq!(told.len() + expired.len(), 400, "each is reported one way or the other");
     assert!(!expired.is_empty() && told.len() > 150, "{} told, {} given up", told.len(), expired.len());
+}
+
+/// Until it is acknowledged, it rides with every message after it, and makes packets of its own only now and then.
+#[test]
+fn a_message_for_every_packet_makes_none() {
+    let channel = ChannelConfig { resend: Resend::After(ms(0)), ..in_packets(on(0)) };
+    let session = SessionConfig { channels: vec![channel], ..SessionConfig::default() };
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(400)), &session, SUITE);
+    world.connect();
+    world.run(2_000);
+    let before = world.session().stats().sent;
+    world.session().send(on(0), b"first").unwrap();
+    world.run(390);
+    let sent = world.session().stats().sent - before;
+    assert!((4..=6).contains(&sent), "{sent} packets");
+    let resends = world.session().channel_stats(on(0)).resends;
+    for _ in 0..10 {
+        world.session().send(on(0), b"next").unwrap();
+        world.run(16);
+    }
+    let resends = world.session().channel_stats(on(0)).resends - resends;
+    assert!((45..=60).contains(&resends), "{resends} of 45 are sent again");
+}
+
+/// While nothing is acknowledged, one message at a time is sent again. Once one is, so are the others.
+#[test]
+fn what_waits_in_packets_arrives_soon_after_an_outage() {
+    for resend in [ms(0), ms(100), ms(1000)] {
+        let channel = ChannelConfig { resend: Resend::After(resend), ..in_packets(on(0)) };
+        let session = SessionConfig { channels: vec![channel], ..SessionConfig::default() };
+        let good = LinkConfig::with_rtt(ms(60));
+        let mut world = World::pair(1, &good, &session, SUITE);
+        world.connect();
+        world.run(1_000);
+        let bad = LinkConfig { loss: Loss::Random(1.0), ..good.clone() };
+        world.set_links(0, &good, &bad);
+        (0..200).for_each(|_| world.session().send(on(0), &[1; 100]).unwrap());
+        world.run(10_000);
+        let resends = world.session().channel_stats(on(0)).resends;
+        world.set_links(0, &good, &good);
+        let (start, mut got) = (world.now, 0);
+        let all = world.run_until(5_000, |world| {
+            while world.client().recv(on(0)).is_some() {
+                got += 1;
+            }
+            got == 200
+        });
+        let took = world.now.since(start);
+        println!("{resend:?}: {resends} resends in vain, then {took:?}");
+        assert!(all && took <= resend + ms(500), "{resend:?}: {took:?}, {got}");
+        assert!(resends <= 18 * 200, "{resend:?}: {resends}");
+    }
 }

@@ -22,7 +22,7 @@ pub enum Carrier {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a time of one's own, or one by the path")]
 pub enum Resend {
-    /// This long after it was last sent, 0 to 60 s. Zero: in every packet.
+    /// This long after it was last sent, 0 to 60 s. Zero: in every packet with new messages, and after 0.1 s.
     After(Duration),
     /// After this percentage of the round trip, 1 to 10,000; after 0.1 s while no round trip is known.
     Rtt(u16),
@@ -136,7 +136,7 @@ impl ChannelConfig {
         match self.resend {
             Resend::After(time) => time,
             Resend::Rtt(_) if rtt.is_zero() => RESEND_AFTER,
-            Resend::Rtt(percent) => rtt.saturating_mul(percent.into()) / 100,
+            Resend::Rtt(percent) => (rtt.saturating_mul(percent.into()) / 100).max(RESEND_MIN),
         }
     }
 }
@@ -200,8 +200,10 @@ impl ChannelsConfig {
 pub(super) const MESSAGES_MAX: u16 = 96;
 /// Longest message, bytes.
 const MESSAGE_MAX: u32 = 64 << 20;
+/// Shortest time until a message is resent that follows from a round trip.
+const RESEND_MIN: Duration = Duration::from_millis(1);
 /// Default time until a message is resent.
-const RESEND_AFTER: Duration = Duration::from_millis(100);
+pub(super) const RESEND_AFTER: Duration = Duration::from_millis(100);
 /// Ids are compared over half of their range; the buffers of both ends take half of that each.
 const BUFFER_MAX: u16 = 1 << 14;
 /// Most ids in remembered packets. Together with the buffers of both ends, fewer than there are.

@@ -74,7 +74,8 @@ settings! {
         pub timeout: Duration = Duration::from_secs(20);
         /// How long closing waits for what was sent to arrive: up to 60 s.
         pub drain: Duration = Duration::from_secs(5), 0..=60_000;
-        /// How long the peer's window may stay closed while something waits for it: 1 s to 1 h.
+        /// How long the peer's window may stay closed while something waits for it, or reliable messages in packets may
+        /// stay unacknowledged: 1 s to 1 h.
         pub slow_peer: Duration = Duration::from_secs(30), 1000..=3_600_000;
         /// Mask the numbers and key phases of packets, so that nobody on the way can count them or tell what was lost, and
         /// let a client that changes networks use [another number](crate::machine::Machine::path_changed) of the session,

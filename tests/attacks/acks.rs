@@ -418,6 +418,37 @@ fn a_round_trip_that_looks_shorter_than_it_is_makes_nothing_be_sent_sooner() {
     }
 }
 
+/// A client that answers pings and acknowledges nothing that is in packets. What it is sent, in bytes, and for how long.
+fn sent_in_vain(resend: Resend) -> (usize, Duration, Option<CloseReason>) {
+    let channel = ChannelConfig { resend, ..in_packets(on(0)) };
+    let mut world = open_server(ServerConfig::insecure(packed(channel)));
+    let mut rogue = far(&mut world);
+    let (mut bytes, start) = (0, world.now);
+    while world.closed().is_none() && world.now.since(start) < Duration::from_secs(60) {
+        fill(&mut world, &[1; 1000]);
+        let (packets, count) = rogue.packets(&mut world);
+        bytes += count;
+        let pongs: Vec<_> = packets.iter().filter_map(|packet| packet.ping).map(Frame::Pong).collect();
+        rogue.send(&mut world, if pongs.is_empty() { &[Frame::Ping(0)] } else { &pongs });
+        world.run(16);
+    }
+    (bytes, world.now.since(start), world.closed())
+}
+
+/// It is sent the window every 60 or 100 ms for little more than a second, and then one message at a time.
+#[test]
+fn whoever_acknowledges_nothing_in_packets_is_sent_little_in_vain_and_not_for_long() {
+    let window = 256 * 1000;
+    for resend in [Resend::After(Duration::ZERO), Resend::After(Duration::from_millis(100)), Resend::Rtt(125)]
+    {
+        let (bytes, during, closed) = sent_in_vain(resend);
+        println!("{resend:?}: {bytes} bytes in {during:?}, {closed:?}");
+        assert_eq!(closed, Some(CloseReason::SlowPeer), "{resend:?}");
+        assert!(during <= Duration::from_secs(33), "{resend:?}: {during:?}");
+        assert!(bytes <= 25 * window, "{resend:?}: {bytes} bytes");
+    }
+}
+
 /// All that a session carries: a channel by KCP, one in packets, datagrams, and repairs or not.
 fn everything(repairs: bool) -> SessionConfig {
     let channels = vec![on(0).config(), in_packets(on(1))];

@@ -6,6 +6,7 @@ use super::{Channels, One, ReadError, find, len32};
 use crate::channel::{ChannelKind, SendError};
 use crate::seq::Seq16;
 use crate::time::Time;
+use std::time::Duration;
 
 /// What is next on a channel.
 #[derive(Debug)]
@@ -36,6 +37,12 @@ impl Channels {
     /// Unacknowledged placeholders of a channel.
     pub(crate) fn elsewhere(&self, channel: u8) -> usize {
         self.one(channel).map_or(0, |one| one.sender.elsewhere.into())
+    }
+
+    /// Whether the peer takes nothing of a channel: it has acknowledged none of its messages for `slow_peer`.
+    pub(crate) fn is_stuck(&self, now: Time, rtt: Duration, slow_peer: Duration) -> bool {
+        let is_stuck = |one: &One| one.sender.is_stuck(now, one.config.resend_after(rtt), slow_peer);
+        self.channels.iter().any(is_stuck)
     }
 
     /// [`read`](Self::read) in `left` bytes of memory. Returns how many it has taken. `has_come`: as for

@@ -5,6 +5,7 @@ mod choose;
 use super::content::{BYTES_MAX, Content, Kept, Packed};
 use super::due::Due;
 use super::expiry::Expiry;
+use crate::channel::config::RESEND_AFTER;
 use crate::channel::{ChannelConfig, SendError};
 use crate::ring::{SequenceBuffer, push_newest};
 use crate::seq::Seq16;
@@ -46,6 +47,8 @@ struct Order {
     due: Due,
     /// Those under way that were sent first and last.
     under_way: Option<(Seq16, Seq16)>,
+    /// When some were first seen under way since one was acknowledged. `None`: not yet.
+    progress: Option<Time>,
 }
 
 /// What became of messages.
@@ -132,8 +135,8 @@ impl Sender {
 
     /// When something is due next, at `now` at the earliest.
     pub(super) fn check(&self, now: Time, resend: Duration) -> Option<Time> {
-        let oldest = self.first_under_way().and_then(|first| self.sent_at(first));
-        let due = if self.first_due(0).is_some() { Some(now) } else { oldest.map(|sent| sent + resend) };
+        let resend = if resend.is_zero() { RESEND_AFTER } else { resend }; // they wait for a packet, but not for ever
+        let due = if self.first_due(0).is_some() { Some(now) } else { self.times_out_at(now, resend) };
         let expires = self.expiry.as_ref().and_then(|expiry| expiry.first());
         Some(earlier(due, expires)?.max(now))
     }
@@ -151,6 +154,9 @@ impl Sender {
     /// Returns its bytes.
     pub(super) fn arrived(&mut self, id: Seq16) -> usize {
         let bits = self.store.get(id).map_or(0, |entry| entry.bits);
+        if let Some(order) = &mut self.order {
+            order.progress = None;
+        }
         let is_message = self.remove(id).unwrap_or(!self.config.channel.kind.is_reliable());
         if is_message && self.config.receipts {
             push_newest(&mut self.told.get_or_insert_default().delivered, id, self.config.send_buffer.into());
@@ -262,8 +268,10 @@ impl Sender {
         }
     }
 
-    fn first_under_way(&self) -> Option<Seq16> {
-        Some(self.order.as_ref()?.under_way?.0)
+    /// How long none of the messages that were sent has been acknowledged.
+    pub(super) fn silence(&self, now: Time) -> Duration {
+        let progress = self.order.as_ref().and_then(|order| order.progress);
+        progress.map_or(Duration::ZERO, |progress| now.since(progress))
     }
 
     /// Puts a message that leaves now behind those under way.

@@ -318,6 +318,9 @@ impl Connection {
         if !out.has_room(channels.payload_max()) || channels.check(now, rtt).is_none_or(|at| at > now) {
             return;
         }
+        if channels.is_stuck(now, rtt, self.lanes.config.slow_peer) {
+            return self.fail(now, CloseReason::SlowPeer);
+        }
         match channels.write(now, rtt) {
             Ok([]) => {}
             Ok(payload) => {

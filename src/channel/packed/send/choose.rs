@@ -3,6 +3,8 @@
 use super::super::ChannelStats;
 use super::super::content::{Content, count_bits, id_bits, write_count, write_id};
 use super::{Entry, Sender, State};
+use crate::channel::Resend;
+use crate::channel::config::RESEND_AFTER;
 use crate::message::BitsError;
 use crate::message::pack::BitWriter;
 use crate::ring::push_newest;
@@ -19,7 +21,7 @@ impl Sender {
         (room, most): (usize, u16),
     ) -> bool {
         self.chosen.clear();
-        self.time_out(now, resend);
+        self.time_out(now, if resend.is_zero() { RESEND_AFTER } else { resend });
         let room = room.min(self.config.bits_per_packet as usize);
         let most = usize::from(most.min(self.config.messages_per_packet));
         let (mut bits, mut ahead, mut misfits) = (0, 0, 0);
@@ -39,7 +41,24 @@ impl Sender {
                 misfits += 1;
             }
         }
+        if resend.is_zero() {
+            self.choose_again(room - bits, most);
+        }
         !self.chosen.is_empty()
+    }
+
+    /// Adds messages under way, as far as there is room for them, the one sent first first.
+    fn choose_again(&mut self, mut room: usize, most: usize) {
+        let mut next = self.order.as_ref().and_then(|order| order.under_way).map(|(first, _)| first);
+        while let Some(id) = next.filter(|_| self.chosen.len() < most)
+            && let Some(entry) = self.store.get(id)
+        {
+            next = entry.neighbours[1];
+            let need = entry.bits + self.head_bits(id, self.chosen.last().copied());
+            let Some(left) = room.checked_sub(need) else { return };
+            room = left;
+            self.chosen.push(id);
+        }
     }
 
     pub(in crate::channel::packed) fn write(&self, to: &mut BitWriter) -> Result<(), BitsError> {
@@ -65,6 +84,9 @@ impl Sender {
     ) {
         let mut chosen = std::mem::take(&mut self.chosen);
         for id in chosen.drain(..) {
+            if self.config.resend == Resend::After(Duration::ZERO) {
+                self.unlink(id); // it may still be under way
+            }
             let Some(entry) = self.store.get_mut(id) else { continue };
             match entry.state {
                 State::New => stats.sent += 1,
@@ -117,16 +139,41 @@ impl Sender {
         (found >= ahead && found < self.waiting().min(window)).then_some(id)
     }
 
-    /// Makes messages due that were sent `resend` ago, the first of them.
-    fn time_out(&mut self, now: Time, resend: Duration) {
-        for _ in 0..TIMED_OUT_MAX {
-            let first = self.first_under_way();
-            let Some(id) = first.filter(|id| self.sent_at(*id).is_none_or(|sent| sent + resend <= now))
-            else {
-                return;
-            };
-            self.make_lost(id);
+    /// When messages under way are due again: `resend` after they were sent. While the peer is silent, that is only the
+    /// oldest, which it certainly takes if the path carries anything, and more and more rarely.
+    pub(super) fn times_out_at(&self, now: Time, resend: Duration) -> Option<Time> {
+        let (first, last) = self.order.as_ref()?.under_way?;
+        let silence = self.silence(now);
+        if silence < patience(resend) {
+            return self.sent_at(first).map(|sent| sent + resend);
         }
+        self.sent_at(last).map(|sent| sent + resend.max(silence / PROBES))
+    }
+
+    /// Makes those messages due, the first of them.
+    fn time_out(&mut self, now: Time, resend: Duration) {
+        if let Some(order) = self.order.as_mut().filter(|order| order.under_way.is_some()) {
+            order.progress.get_or_insert(now);
+        }
+        let is_silent = self.silence(now) >= patience(resend);
+        for _ in 0..if is_silent { 1 } else { TIMED_OUT_MAX } {
+            if self.times_out_at(now, resend).is_none_or(|at| at > now) {
+                return;
+            }
+            let first = self.order.as_ref().and_then(|order| order.under_way);
+            let Some((first, _)) = first else { return };
+            self.make_lost(if is_silent { self.oldest } else { first });
+        }
+    }
+
+    /// Whether the peer has been silent for `slow_peer` and longer than a few resends take.
+    pub(in crate::channel::packed) fn is_stuck(
+        &self,
+        now: Time,
+        resend: Duration,
+        slow_peer: Duration,
+    ) -> bool {
+        self.silence(now) >= slow_peer.max(patience(resend))
     }
 
     /// Bits before the content: the count of messages before the first, and the id.
@@ -136,6 +183,15 @@ impl Sender {
     }
 }
 
+/// After how long without an acknowledgement a peer is silent: RESENDS resends at least.
+fn patience(resend: Duration) -> Duration {
+    PATIENCE.saturating_add(resend.max(RESEND_AFTER).saturating_mul(RESENDS))
+}
+
+const PATIENCE: Duration = Duration::from_secs(1);
+const RESENDS: u32 = 4;
+/// While a peer is silent, two resends are at least this part of the silence apart, as with KCP by time.
+const PROBES: u32 = 32;
 /// Bits of [`Content::Dropped`] at most.
 const DROPPED_BITS: usize = 2;
 /// Most messages that a packet passes over because they do not fit.
