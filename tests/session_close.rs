@@ -6,7 +6,7 @@ use common::ms;
 use common::sessions::{SUITE, Toward, World, default_kcp, forger, on, ordered};
 use whitewater::inside::session::wire::CLOSE_TEXT_MAX;
 use whitewater::kcp::{Config, Recovery};
-use whitewater::session::{CloseTextError, Suite, Undelivered};
+use whitewater::session::{CloseTextError, Suite, Undelivered, code};
 use whitewater::{CloseReason, Event, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -171,4 +171,22 @@ fn what_a_peer_acknowledged_before_it_closed_is_delivered_however_soon_that_came
         }
         assert!(early > 0, "{recovery:?}");
     }
+}
+
+#[test]
+fn a_code_of_the_library_is_refused_and_a_close_that_cannot_fail_has_none() {
+    let mut world = connected(1, 0.0, SUITE);
+    let (now, id) = (world.now, world.sessions[0]);
+    for code in [code::RESERVED, code::PROTOCOL, u16::MAX] {
+        let refused = Err(CloseTextError::Reserved { code });
+        assert_eq!(world.server.close_with(now, id, code, ""), refused);
+        assert_eq!(world.server.kick(now, id, code, ""), refused);
+        assert_eq!(world.clients[0].session.close_with(now, code, ""), refused);
+        assert_eq!(world.clients[0].session.kick(now, code, ""), refused);
+    }
+    world.run(500);
+    assert!(world.client().is_connected() && world.session().is_connected());
+    world.server.close(now, id, code::PROTOCOL);
+    world.run(500);
+    assert_eq!(world.clients[0].closed(), Some(CloseReason::Peer(0)));
 }

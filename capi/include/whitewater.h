@@ -697,12 +697,15 @@ int32_t ww_client_poll_event(struct ww_client *client, struct ww_event *event);
 int32_t ww_client_path_changed(struct ww_client *client);
 
 /*
- Ends the session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
+ Ends the session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0; `WW_MISUSE`: `code` is 0xff00 or more, which
+ the library uses itself.
  */
-int32_t ww_client_close(struct ww_client *client, uint16_t code);
+int32_t ww_client_close(struct ww_client *client,
+                        uint16_t code);
 
 /*
- `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
+ `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: as that says, or `message` is longer than 128 bytes or has
+ control characters.
  */
 int32_t ww_client_close_with(struct ww_client *client,
                              uint16_t code,
@@ -936,12 +939,15 @@ int32_t ww_server_peer_addr(struct ww_server *server,
                             size_t size);
 
 /*
- Ends a session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
+ Ends a session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0; `WW_MISUSE`: `code` is 0xff00 or more, which
+ the library uses itself.
  */
-int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t code);
+int32_t ww_server_close(struct ww_server *server,
+                        uint32_t session,
+                        uint16_t code);
 
 /*
- `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
+ `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: as that says, or `message` is longer than 128 bytes or has control characters.
  */
 int32_t ww_server_close_with(struct ww_server *server,
                              uint32_t session,

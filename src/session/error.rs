@@ -20,8 +20,10 @@ errors! {
         "the code {code:#06x} is not below 0xff00, where the library's own codes begin" Reserved { code: u16 },
     }
 
-    /// Why a session was not closed with a text. Nothing has changed.
+    /// Why a session was not closed with a code and a text. Nothing has changed.
     CloseTextError {
+        /// The code is one of the library's own: use one below [`RESERVED`](super::code::RESERVED).
+        "the code {code:#06x} is not below 0xff00, where the library's own codes begin" Reserved { code: u16 },
         "a text of {len} bytes, longer than the maximum of {max}" TooLong { len: usize, max: usize },
         "the text has control characters" Control,
     }

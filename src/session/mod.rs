@@ -85,9 +85,9 @@ pub(crate) mod wire;
 #[cfg(feature = "net")]
 pub(crate) use crate::channel::DATAGRAMS;
 pub use client::{Client, ClientState, ConnectError};
-#[cfg(feature = "net")]
-pub(crate) use connection::check_text;
 pub use connection::{Connection, ConnectionState};
+#[cfg(feature = "net")]
+pub(crate) use connection::{check_close, code_of_close};
 #[cfg(feature = "crypto")]
 pub use crypto::noise::public_key;
 pub use error::{CloseTextError, DecisionError, RedirectError};

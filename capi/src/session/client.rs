@@ -5,7 +5,7 @@ use super::connection::{End, address, copy, failed, numbered, of_io, print, say,
 use super::event::ww_event;
 use super::options::{NO_OPTIONS, ww_options};
 use super::{made, text};
-use crate::error::{WW_AGAIN, WW_CLOSED};
+use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE};
 use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
@@ -196,19 +196,16 @@ pub unsafe extern "C" fn ww_client_path_changed(client: *mut ww_client) -> i32 {
     }
 }
 
-/// Ends the session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
+/// Ends the session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0; `WW_MISUSE`: `code` is 0xff00 or more, which
+/// the library uses itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_close(client: *mut ww_client, code: u16) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        call(client, |client| {
-            client.client.close(code);
-            0
-        })
-    }
+    unsafe { call(client, |client| client.client.close_with(code, "").map_or(WW_MISUSE, |()| 0)) }
 }
 
-/// `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
+/// `ww_client_close` with a text for the server's log. Returns 0; `WW_MISUSE`: as that says, or `message` is longer than 128 bytes or has
+/// control characters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_close_with(
     client: *mut ww_client,

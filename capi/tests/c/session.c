@@ -127,6 +127,8 @@ static void play(void) {
 
   CHECK(ww_server_send(server, session + 1, CHAT, hello, 5) == WW_CLOSED);
   CHECK(ww_server_recv(server, session + 1, CHAT, buffer, sizeof buffer) == WW_CLOSED);
+  CHECK(ww_client_close(client, 0xff00) == WW_MISUSE && ww_client_kick(client, 0xffff, "") == WW_MISUSE);
+  CHECK(ww_server_close(server, session, 0xff00) == WW_MISUSE && ww_server_close_with(server, session, 0xff01, "") == WW_MISUSE);
   CHECK(ww_client_close(client, 42) == 0);
   event = until(server, client, 1, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_PEER && event.code == 42 && !event.is_undelivered && event.session == session);

@@ -6,7 +6,8 @@ use crate::channel::{Channel, RecvError, SendError};
 use crate::message::pack::Payload;
 use crate::net;
 use crate::session::{
-    self, ClientConfig, CloseTextError, Connection, Event, ServerConfig, SessionId, check_text,
+    self, ClientConfig, CloseTextError, Connection, Event, ServerConfig, SessionId, check_close,
+    code_of_close,
 };
 use bytes::Bytes;
 use std::io;
@@ -169,16 +170,16 @@ macro_rules! verbs {
             /// Closes a session once everything sent has arrived. An attempt to connect ends at once. Queued messages
             /// get `drain` to be accepted by the session; then the close takes up to the same time again.
             pub fn close(&mut self, $($id: $of,)? code: u16) {
-                let _ = self.close_with($($id,)? code, ""); // an empty text is never refused
+                let _ = self.close_with($($id,)? code_of_close(code), "");
             }
 
             /// Like [`close`](Self::close), with a text for the peer; see [`Connection::close_with`].
             ///
             /// # Errors
             ///
-            /// The text is too long, or has control characters. Then nothing has changed.
+            /// The text is too long or has control characters, or the code is one of the library's own. Then nothing has changed.
             pub fn close_with(&mut self, $($id: $of,)? code: u16, text: &str) -> Result<(), CloseTextError> {
-                check_text(text)?;
+                check_close(code, text)?;
                 self.handle.close($named, code, text);
                 Ok(())
             }
@@ -187,9 +188,9 @@ macro_rules! verbs {
             ///
             /// # Errors
             ///
-            /// The text is too long, or has control characters. Then nothing has changed.
+            /// The text is too long or has control characters, or the code is one of the library's own. Then nothing has changed.
             pub fn kick(&mut self, $($id: $of,)? code: u16, text: &str) -> Result<(), CloseTextError> {
-                check_text(text)?;
+                check_close(code, text)?;
                 self.handle.kick($named, code, text);
                 Ok(())
             }

@@ -12,7 +12,7 @@ use super::shared::{Acceptor, State};
 use crate::channel::{Channel, SendError};
 use crate::machine::Machine;
 use crate::message::pack::Payload;
-use crate::session::{self, CloseTextError, ServerConfig, ServerStats, SessionId, check_text};
+use crate::session::{self, CloseTextError, ServerConfig, ServerStats, SessionId, check_close};
 use crate::time::Time;
 use std::future::poll_fn;
 use std::io;
@@ -163,7 +163,7 @@ impl Server {
 
     /// Ends a session at once, and tells the client `code` and `text`: see [`session::Server::kick`], also for its errors.
     pub fn kick(&self, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
-        check_text(text)?;
+        check_close(code, text)?;
         self.with(id, |server, now| server.kick(now, id, code, text)).unwrap_or(Ok(()))
     }
 

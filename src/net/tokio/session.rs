@@ -10,7 +10,7 @@ use crate::channel::{AnyChannel, Channel, RecvError, SendError};
 use crate::message::pack::Payload;
 use crate::session::{
     CloseReason, CloseTextError, Connection, DatagramId, Event, Pass, RedirectError, SessionId, Undelivered,
-    check_text,
+    check_close, code_of_close,
 };
 use bytes::Bytes;
 use std::future::poll_fn;
@@ -169,12 +169,12 @@ impl Session {
     /// Closes the session once everything sent has arrived; see [`Connection::close`].
     /// [`closed`](Self::closed) waits for it.
     pub fn close(&self, code: u16) {
-        let _ = self.close_with(code, ""); // an empty text is never refused
+        let _ = self.close_with(code_of_close(code), "");
     }
 
     /// Like [`close`](Self::close), with a text for the peer; see [`Connection::close_with`], also for its errors.
     pub fn close_with(&self, code: u16, text: &str) -> Result<(), CloseTextError> {
-        check_text(text)?;
+        check_close(code, text)?;
         let now = self.handle.shared.clock.now();
         self.handle.shared.change(|state| state.core.close(now, self.handle.id, code, text));
         Ok(())
@@ -182,7 +182,7 @@ impl Session {
 
     /// Ends the session at once; see [`Connection::kick`], also for its errors.
     pub fn kick(&self, code: u16, text: &str) -> Result<(), CloseTextError> {
-        check_text(text)?;
+        check_close(code, text)?;
         let now = self.handle.shared.clock.now();
         self.connection(|connection| connection.kick(now, code, text)).unwrap_or(Ok(()))
     }

@@ -5,7 +5,7 @@ mod config;
 
 pub use config::{ClientConfig, ConnectError};
 
-use super::connection::{Connection, Next, Parts, check_text};
+use super::connection::{Connection, Next, Parts, check_close};
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered, code};
 use super::seal::{Keys, Seal};
@@ -136,9 +136,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The text is too long or has control characters. Nothing has changed then.
+    /// The text is too long or has control characters, or the code is one of the library's own. Nothing has changed then.
     pub fn close_with(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
-        check_text(text)?;
+        check_close(code, text)?;
         let now = self.tick(now);
         if let Some(connection) = self.connection_mut() {
             return connection.close_with(now, code, text);
@@ -151,9 +151,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The text is too long or has control characters. Nothing has changed then.
+    /// The text is too long or has control characters, or the code is one of the library's own. Nothing has changed then.
     pub fn kick(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
-        check_text(text)?;
+        check_close(code, text)?;
         let now = self.tick(now);
         if let Some(connection) = self.connection_mut() {
             return connection.kick(now, code, text);

@@ -3,6 +3,7 @@
 use super::Connection;
 use super::transmit::Out;
 use crate::session::error::CloseTextError;
+use crate::session::event::code::RESERVED;
 use crate::session::event::{CloseReason, Undelivered};
 use crate::session::seal::Seal;
 use crate::session::wire::{CLOSE_TEXT_MAX, Frame, FrameWriter, is_close_text};
@@ -82,9 +83,9 @@ impl Closing {
 
 impl Connection {
     /// Ends the session once everything sent has arrived, after `drain` at the latest. The peer gets `code`, which
-    /// the application chooses. [`Event::Closed`](crate::Event::Closed) reports what did not arrive.
+    /// the application chooses below [`RESERVED`]; for one from there on it is 0, and an error is logged. [`Event::Closed`](crate::Event::Closed) reports what did not arrive.
     pub fn close(&mut self, now: Time, code: u16) {
-        let _ = self.close_with(now, code, ""); // an empty text is never refused
+        let _ = self.close_with(now, code_of_close(code), "");
     }
 
     /// Like [`close`](Self::close), and the peer also gets `text`: at most [`CLOSE_TEXT_MAX`] bytes, for people to
@@ -92,9 +93,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The text is too long, or has control characters. Then nothing has changed.
+    /// The text is too long or has control characters, or the code is one of the library's own. Then nothing has changed.
     pub fn close_with(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
-        check_text(text)?;
+        check_close(code, text)?;
         if self.is_connected() {
             self.close_text = text.into();
             self.life =
@@ -109,9 +110,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The text is too long, or has control characters. Then nothing has changed.
+    /// The text is too long or has control characters, or the code is one of the library's own. Then nothing has changed.
     pub fn kick(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
-        check_text(text)?;
+        check_close(code, text)?;
         if self.is_open() {
             self.close_text = text.into();
             self.fail(now, CloseReason::Local(code));
@@ -223,13 +224,23 @@ impl Connection {
     }
 }
 
-/// Checks that a CLOSE can carry this text.
-pub(crate) fn check_text(text: &str) -> Result<(), CloseTextError> {
+/// Checks that an application may close with this code and this text.
+pub(crate) fn check_close(code: u16, text: &str) -> Result<(), CloseTextError> {
     match text.len() {
+        _ if code >= RESERVED => Err(CloseTextError::Reserved { code }),
         len if len > CLOSE_TEXT_MAX => Err(CloseTextError::TooLong { len, max: CLOSE_TEXT_MAX }),
         _ if is_close_text(text) => Ok(()),
         _ => Err(CloseTextError::Control),
     }
+}
+
+/// The code of a close that cannot fail: 0, and an error in the log, instead of one of the library's own.
+pub(crate) fn code_of_close(code: u16) -> u16 {
+    if let Err(error) = check_close(code, "") {
+        log::error!("close: {error}");
+        return 0;
+    }
+    code
 }
 
 /// Most bytes of a CLOSE: its type, the code, the length of the text, the text; and two for the length of the frame before it.

@@ -37,7 +37,7 @@ mod transmit;
 mod wraps;
 
 pub(in crate::session) use ids::SPARE;
-pub(crate) use life::check_text;
+pub(crate) use life::{check_close, code_of_close};
 pub use observe::ConnectionState;
 pub(in crate::session) use transmit::Next;
 

@@ -92,7 +92,8 @@ impl Connection {
     }
 
     /// Whether everything sent on a reliable channel is known to have arrived. If not,
-    /// [`Event::Writable`](crate::Event::Writable) reports when it has.
+    /// [`Event::Writable`](crate::Event::Writable) reports when it has. For a handle that belongs to no channel of the
+    /// session, an error is logged, and it is `true`.
     pub fn is_delivered(&mut self, channel: impl Into<AnyChannel>) -> bool {
         let channel = channel.into();
         if let Err(error) = self.channel(channel) {

@@ -53,10 +53,10 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The text is too long, or has control characters. Then nothing has changed.
+    /// The text is too long or has control characters, or the code is one of the library's own. Then nothing has changed.
     pub fn kick(&mut self, now: Time, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
         let now = self.tick(now);
-        super::check_text(text)?;
+        super::check_close(code, text)?;
         self.connection_mut(id).map_or(Ok(()), |connection| connection.kick(now, code, text))
     }
 

@@ -30,7 +30,7 @@ pub use opening::Request;
 pub use stats::{RejectedRequests, ServerStats};
 pub use table::{SHARDS_MAX, SessionId, shard_of};
 
-use super::connection::{Connection, check_text};
+use super::connection::{Connection, check_close};
 use super::cookie::CookieKey;
 use super::error::{CloseTextError, RedirectError};
 use super::event::Event;
@@ -184,7 +184,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The text is too long or has control characters. Nothing has changed then.
+    /// The text is too long or has control characters, or the code is one of the library's own. Nothing has changed then.
     pub fn close_with(
         &mut self,
         now: Time,
@@ -193,7 +193,7 @@ impl Server {
         text: &str,
     ) -> Result<(), CloseTextError> {
         let now = self.tick(now);
-        check_text(text)?;
+        check_close(code, text)?;
         self.connection_mut(id).map_or(Ok(()), |connection| connection.close_with(now, code, text))
     }
 

@@ -98,19 +98,19 @@ pub unsafe extern "C" fn ww_server_peer_addr(
     }
 }
 
-/// Ends a session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0.
+/// Ends a session once everything sent has arrived; then `WW_EVENT_CLOSED` follows. Returns 0; `WW_MISUSE`: `code` is 0xff00 or more, which
+/// the library uses itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, code: u16) -> i32 {
     // SAFETY: as the caller says.
     unsafe {
         call(server, |server| {
-            server.server.close(SessionId::from_bits(session), code);
-            0
+            server.server.close_with(SessionId::from_bits(session), code, "").map_or(WW_MISUSE, |()| 0)
         })
     }
 }
 
-/// `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: `message` is longer than 128 bytes or has control characters.
+/// `ww_server_close` with a text for the client. Returns 0; `WW_MISUSE`: as that says, or `message` is longer than 128 bytes or has control characters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_close_with(
     server: *mut ww_server,
