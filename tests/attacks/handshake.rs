@@ -8,7 +8,7 @@ use crate::common;
 use common::machine::Whole as _;
 use common::ms;
 use common::sessions::{
-    PSK, World, client_address, client_config, connect_of, server_address, server_config,
+    PSK, SUITE, World, client_address, client_config, connect_of, server_address, server_config,
 };
 use std::collections::VecDeque;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -223,6 +223,36 @@ fn whoever_passes_on_the_answers_to_copies_does_not_keep_the_session() {
             let at = world.session().peer_addr();
             assert!(at == home && ticks > 1_100, "{asks_after}, {copies_after}, {name}: {at}, {ticks} ticks");
             assert!(came * 100 >= ticks * 94, "{asks_after}, {copies_after}, {name}: {came} of {ticks}");
+        }
+    }
+}
+
+/// Forged cookies arrive before and after each good one, so that the newest is always a bad one.
+#[test]
+fn whoever_forges_cookies_before_and_after_each_good_one_keeps_nobody_out() {
+    for (forged, most) in [(1, 5_000), (4, 9_000)] {
+        for seed in 1..=10 {
+            let mut world = World::pair(seed, &path(), &SessionConfig::default(), SUITE);
+            world.taps = true;
+            let (mut seen, mut under_way, mut count) = (0, VecDeque::new(), 0_u64);
+            let is_up = world.run_until(most, |world| {
+                for (at, _, _, bytes) in &world.tap[seen..] {
+                    if let Ok(challenge) = Challenge::decode(bytes) {
+                        let comes = [19, 21].map(|late| vec![*at + ms(late); forged]).concat();
+                        under_way.extend(comes.into_iter().map(|at| (at, challenge)));
+                    }
+                }
+                seen = world.tap.len();
+                while let Some((_, mut challenge)) = under_way.pop_front_if(|(at, _)| *at <= world.now) {
+                    count += 1;
+                    challenge.cookie[..8].copy_from_slice(&count.to_le_bytes());
+                    let mut bytes = Vec::new();
+                    challenge.encode(&mut bytes).unwrap();
+                    world.inject_client(0, &bytes);
+                }
+                world.is_up()
+            });
+            assert!(is_up && count > 0, "{forged}, seed {seed}: {count} forged");
         }
     }
 }

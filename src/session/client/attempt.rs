@@ -16,6 +16,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
+/// A cookie that came for an attempt.
+#[derive(Debug)]
+struct Cookie {
+    /// Its period by the server's clock.
+    epoch: u32,
+    bytes: [u8; COOKIE_LEN],
+    /// When it came last, and whether it was tried since.
+    came: Time,
+    is_tried: bool,
+}
+
 /// An attempt. Its number and its first message never change.
 #[derive(Debug)]
 pub(super) struct Attempt {
@@ -29,8 +40,8 @@ pub(super) struct Attempt {
     initiator: Initiator,
     msg1: Vec<u8>,
     kem: Kem,
-    /// The newest cookie. `None`: none has arrived, so HELLO is sent.
-    pub(super) cookie: Option<(u32, [u8; COOKIE_LEN])>,
+    /// Those that came lately. None: HELLO is sent. Several: the server's period has changed, or somebody forges some.
+    cookies: Vec<Cookie>,
     began: Time,
     pub(super) deadline: Time,
     next_send: Time,
@@ -83,7 +94,7 @@ impl Attempt {
             initiator,
             msg1,
             kem: Kem::default(),
-            cookie: None,
+            cookies: Vec::new(),
             began: now,
             deadline: now + config.deadline,
             next_send: now,
@@ -104,17 +115,42 @@ impl Attempt {
     }
 
     /// Takes a cookie. Returns whether it is for this attempt. An old or duplicated one does no harm: the next HELLO
-    /// brings a fresh one.
-    pub(super) fn on_challenge(&mut self, now: Time, suite: Suite, challenge: &Challenge) -> bool {
+    /// brings a fresh one. Nor does a forged one, because all that came lately are tried.
+    pub(super) fn on_challenge(
+        &mut self,
+        now: Time,
+        suite: Suite,
+        challenge: &Challenge,
+        rng: &mut dyn CryptoRng,
+    ) -> bool {
         if challenge.cid != self.cid || challenge.suite != suite.code() {
             return false;
         }
-        if self.cookie.is_none() {
+        if !self.has_cookie() {
             self.next_send = now;
             self.sends = 0;
         }
-        self.cookie = Some((challenge.epoch, challenge.cookie));
+        let &Challenge { epoch, cookie: bytes, .. } = challenge;
+        let stays = |it: &Cookie| (it.epoch, it.bytes) != (epoch, bytes) && now.since(it.came) < COOKIE_LIFE;
+        self.cookies.retain(stays);
+        if self.cookies.len() == COOKIES_MAX {
+            self.cookies.swap_remove(any_of(COOKIES_MAX, rng));
+        }
+        self.cookies.push(Cookie { epoch, bytes, came: now, is_tried: false });
         true
+    }
+
+    /// One of the cookies that were not tried yet, or of all if there are none of these.
+    fn any_cookie(&mut self, rng: &mut dyn CryptoRng) -> Option<&mut Cookie> {
+        let start = any_of(self.cookies.len(), rng);
+        self.cookies.rotate_left(start);
+        let fresh = self.cookies.iter().position(|cookie| !cookie.is_tried);
+        self.cookies.get_mut(fresh.unwrap_or_default())
+    }
+
+    /// Whether a cookie has come.
+    pub(super) const fn has_cookie(&self) -> bool {
+        !self.cookies.is_empty()
     }
 
     /// Takes a hint that the server refuses. Returns whether it is for this attempt. It may be forged, so the attempt
@@ -122,7 +158,7 @@ impl Attempt {
     pub(super) fn on_deny(&mut self, now: Time, deny: &Deny) -> bool {
         // Before a cookie was sent, the server cannot have failed to read a message.
         let is_of_connect = matches!(deny.reason, DenyReason::Secret | DenyReason::Token);
-        if deny.cid != self.cid || is_of_connect && self.cookie.is_none() {
+        if deny.cid != self.cid || is_of_connect && !self.has_cookie() {
             return false;
         }
         if self.denied.is_none() {
@@ -136,7 +172,7 @@ impl Attempt {
     /// Takes the second message of the handshake. `None`: it does not answer ours; another one may.
     pub(super) fn on_accept(&mut self, config: &ClientConfig, accept: &Accept<'_>) -> Option<Answer> {
         let is_ours = accept.cid == self.cid && accept.suite == config.suite.code();
-        if !is_ours || self.cookie.is_none() {
+        if !is_ours || !self.has_cookie() {
             return None;
         }
         if let Some(accepted) = &self.kem.accepted {
@@ -196,9 +232,11 @@ impl Attempt {
         self.sends = self.sends.wrapping_add(1);
         let (suite, protocol_id, cid) = (config.suite.code(), config.session.protocol_id, self.cid);
         let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, rng);
-        let is_extra = self.cookie.is_some() && self.sends.is_multiple_of(HELLO_EACH);
-        match self.cookie.filter(|_| !is_extra) {
-            Some((epoch, cookie)) => {
+        let is_extra = self.has_cookie() && self.sends.is_multiple_of(HELLO_EACH);
+        match if is_extra { None } else { self.any_cookie(rng) } {
+            Some(Cookie { epoch, bytes, is_tried, .. }) => {
+                *is_tried = true;
+                let (epoch, cookie) = (*epoch, *bytes);
                 let (client_sid, token, msg1) = (self.client_sid, config.sealed(), &self.msg1);
                 let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 };
                 connect.encode(buf).ok()?;
@@ -212,6 +250,11 @@ impl Attempt {
         self.next_send = if is_extra { now } else { now + pause };
         Some(self.address.into())
     }
+}
+
+/// A random number below this one.
+fn any_of(count: usize, rng: &mut dyn CryptoRng) -> usize {
+    if count < 2 { 0 } else { usize::from(u16::from_le_bytes(random(rng))) % count }
 }
 
 /// The handshake up to the first message, which is the same for the same random bytes.
@@ -245,5 +288,9 @@ const FAST_FOR: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_millis(250);
 /// With a cookie, every fourth datagram asks for a fresh one.
 const HELLO_EACH: u32 = 4;
+/// Cookies that are kept, and how long each is tried after it last came: a good one comes again with each answer to a
+/// HELLO until the server's period changes, and holds for 5 s after that.
+const COOKIES_MAX: usize = 4;
+const COOKIE_LIFE: Duration = Duration::from_secs(3);
 /// How long to wait for a true answer after a refusal.
 const DENIED_FOR: Duration = Duration::from_secs(2);

@@ -207,7 +207,7 @@ impl Client {
     pub fn state(&self) -> ClientState {
         match &self.state {
             State::Idle => ClientState::Idle,
-            State::Connecting(attempt) if attempt.cookie.is_some() => ClientState::Connect,
+            State::Connecting(attempt) if attempt.has_cookie() => ClientState::Connect,
             State::Connecting(_) => ClientState::Hello,
             State::Connected(connection) if connection.is_connected() => ClientState::Up,
             State::Connected(connection) if !connection.is_closed() => ClientState::Closing,
@@ -245,7 +245,7 @@ impl Client {
             }
             (State::Connecting(attempt), _) if attempt.address != from => false,
             (State::Connecting(attempt), Ok(Packet::Challenge(challenge))) => {
-                attempt.on_challenge(now, self.config.suite, &challenge)
+                attempt.on_challenge(now, self.config.suite, &challenge, &mut *self.random.0)
             }
             (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
