@@ -139,6 +139,19 @@ fn the_path_mtu_is_found_with_few_probes_in_a_few_seconds() {
     }
 }
 
+/// From the first HELLO on, which is padded.
+#[test]
+fn nothing_is_longer_than_max_datagram() {
+    for max_datagram in [576, 900] {
+        let config = SessionConfig { max_datagram, ..config() };
+        let mut world = connected(1, &path(max_datagram.into(), 0.0), &config);
+        world.client().send(on(0), &message(1)).unwrap();
+        world.drain();
+        world.run(2_000);
+        assert_eq!(world.session().recv(on(0)).unwrap(), message(1), "{max_datagram}");
+    }
+}
+
 #[test]
 fn each_end_finds_the_mtu_of_its_own_direction() {
     let mut world = World::new(1, &common::sessions::server_config(&config(), SUITE));

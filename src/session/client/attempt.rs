@@ -243,7 +243,8 @@ impl Attempt {
             }
             None => {
                 let client_stamp = now.wire().0;
-                Hello { suite, protocol_id, cid, client_stamp, size: config.hello }.encode(buf).ok()?;
+                let size = config.hello.min(config.session.max_datagram); // or a narrow path carries no HELLO
+                Hello { suite, protocol_id, cid, client_stamp, size }.encode(buf).ok()?;
             }
         }
         // An extra HELLO does not delay the next CONNECT.

@@ -27,7 +27,7 @@ settings! {
         pub token: Option<PublicToken> = None;
         /// What to tell the server's application in the handshake: at most 256 bytes.
         pub user: Vec<u8> = Vec::new(), 0..=USER_MAX as u64;
-        /// Length of a HELLO, bytes: 512 to 1200. A server answers with at most 0.07 times as many bytes, so that
+        /// Length of a HELLO, bytes: 512 to 1200, and no more than `max_datagram` of `session`. A server answers with at most 0.07 times as many bytes, so that
         /// nobody can use it to amplify traffic.
         pub hello: u16 = 1200, HELLO_MIN as u64..=1200, "bytes";
         /// How long to try each address of a server: 100 ms to 120 s.
