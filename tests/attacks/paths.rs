@@ -298,3 +298,30 @@ fn a_client_that_moves_every_three_seconds_hides_no_loss() {
         assert!(game.moves() >= 35 && (0.138..0.16).contains(&share), "seed {seed}: {share}, {stats:?}");
     }
 }
+
+/// They are no faster than the client, and have one packet of its last network, which they send to the server ten times a millisecond.
+#[test]
+fn a_client_that_moves_is_not_lost_to_replays_of_one_packet() {
+    for seed in 1..=5 {
+        let path = LinkConfig { jitter: ms(5), in_order: true, ..LinkConfig::with_rtt(ms(40)) };
+        let mut world = World::pair(seed, &path, &SessionConfig::default(), SUITE);
+        world.taps = true;
+        world.connect();
+        world.run(1_000);
+        let (.., packet) = world.tap.iter().rfind(|(_, _, to, _)| *to == server_address()).unwrap().clone();
+        let (moves_at, end) = (world.now + ms(300), world.now + ms(2_300));
+        while world.now < end && world.session().peer_addr() != client_address(50, 5) {
+            if world.now == moves_at {
+                world.rebind(0, client_address(50, 5));
+            }
+            if world.now.as_micros().is_multiple_of(16_000) {
+                let _ = world.client().send_datagram(&[1; 60]);
+            }
+            world.inject(client_address(99, 1), &packet);
+            world.run_to(Time::from_micros(world.now.as_micros() + 100), |_| false);
+            world.tap.clear();
+        }
+        let after = world.now.since(moves_at);
+        assert!(world.session().peer_addr() == client_address(50, 5), "seed {seed}: not after {after:?}");
+    }
+}

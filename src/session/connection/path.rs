@@ -48,8 +48,10 @@ pub(super) struct Moving {
     home: Option<Question>,
     /// Until when every candidate is compared with the present address.
     contested: Time,
-    /// When copies are looked at again, and candidates while the address is contested.
+    /// When copies are looked at again.
     looks_at: Time,
+    /// When candidates are, while the address is contested: copies of a single packet do not keep the peer from moving.
+    takes_at: Time,
     /// The frames of a packet that has left, for the candidate.
     copy: Option<(Route, Vec<u8>)>,
     /// Times of the last switches, oldest first.
@@ -363,7 +365,7 @@ impl Moving {
     /// The peer has answered where it was: others have to wait, and are compared with that address.
     fn stay(&mut self, now: Time) {
         (self.candidate, self.rival, self.home) = (None, None, None);
-        (self.contested, self.looks_at) = (now + CONTESTED, now + ASK_AGAIN);
+        (self.contested, self.looks_at, self.takes_at) = (now + CONTESTED, now + ASK_AGAIN, now + ASK_AGAIN);
         if let Some(previous) = self.previous.as_mut().filter(|previous| previous.yields) {
             (previous.question, previous.has_answered) = (None, false);
         }
@@ -372,7 +374,7 @@ impl Moving {
     /// Whether an address may become a candidate now.
     fn may_switch(&self, now: Time) -> bool {
         let is_frequent = self.switches[0].is_some_and(|oldest| now.since(oldest) < SWITCH_SPAN);
-        !is_frequent && (now >= self.contested || now >= self.looks_at)
+        !is_frequent && (now >= self.contested || now >= self.takes_at)
     }
 }
 
