@@ -37,7 +37,9 @@ mod transmit;
 mod wraps;
 
 pub(in crate::session) use ids::SPARE;
-pub(crate) use life::{check_close, code_of_close};
+pub(crate) use life::check_close;
+#[cfg(feature = "net")]
+pub(crate) use life::code_of_close;
 pub use observe::ConnectionState;
 pub(in crate::session) use transmit::Next;
 
