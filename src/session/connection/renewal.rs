@@ -1,5 +1,5 @@
-//! The keys of a hybrid suite, at the beginning; and new keys while a session lasts. Both halves ride on packets that leave anyway, so that an idle session is
-//! not woken. They are repeated until they have done their work.
+//! The keys of a hybrid suite, at the beginning; and new keys while a session lasts. Both halves of those ride on
+//! packets that leave anyway, so that an idle session is not woken. They are repeated until they have done their work.
 
 use super::Connection;
 use super::transmit::Out;
