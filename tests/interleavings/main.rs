@@ -41,6 +41,29 @@ fn a_handshake_ends_up_or_over_at_both_ends() {
     found.is_as_documented("a handshake");
 }
 
+/// Both ends have keys only once a KEM_KEY and a KEM_CIPHERTEXT have arrived, the client before the server.
+#[cfg(feature = "pq")]
+#[test]
+fn a_hybrid_handshake_ends_up_or_over_at_both_ends() {
+    const HYBRID: Suite = Suite::HYBRID_TOKEN;
+    let plan = Plan {
+        before: None,
+        deeds: &[],
+        may: &[Deed::CloseClient, Deed::CloseServer, Deed::Move, Deed::RestartServer, Deed::RestartClient],
+    };
+    let restarted = Plan { before: Some(&[]), deeds: &[Deed::RestartServer], ..plan };
+    let mut found = explore(plan, [(HYBRID, faults(2)), (HYBRID, free(3))]);
+    found += explore(restarted, [(HYBRID, faults(1))]);
+    found.happened(&[
+        "client: Local(1)",
+        "client: ServerForgot",
+        "client: Timeout",
+        "moved",
+        "server: Peer(1)",
+    ]);
+    found.is_as_documented("a hybrid handshake");
+}
+
 #[test]
 fn whoever_closes_both_ends_are_over_once() {
     let plan = Plan {

@@ -2,7 +2,7 @@
 
 use crate::common::ms;
 use crate::explorer::Explorer;
-use crate::world::{Deed, FIRST, Step, World};
+use crate::world::{Deed, Step, World};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use whitewater::machine::Machine as _;
@@ -78,7 +78,7 @@ impl Play<'_> {
         }
         let unused = self.plan.may.iter().enumerate().filter(|(index, _)| self.used & (1 << index) == 0);
         steps.extend(unused.map(|(_, deed)| Step::Deed(*deed)));
-        steps.extend((0..self.world.first.len().min(FIRST)).map(Step::Again));
+        steps.extend((0..self.world.first.len()).map(Step::Again));
         steps
     }
 
