@@ -15,7 +15,7 @@ use common::rogue::{Packet, Rogue, open_server};
 use common::sessions::{START, World, client_address, default_kcp, in_packets, on, ordered};
 use std::time::Duration;
 use whitewater::channel::Resend;
-use whitewater::inside::session::wire::{AckFrame, Frame};
+use whitewater::inside::session::wire::{AckFrame, FEATURE_REPAIRS, Frame};
 use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Recovery};
 use whitewater::packet::Seq16;
@@ -59,7 +59,7 @@ fn honest(session: &SessionConfig) -> f64 {
 /// A client that is a round trip away.
 fn far(world: &mut World) -> Rogue {
     let rtt = Duration::from_millis(RTT);
-    let rogue = Rogue::join_from_afar(world, client_address(1, 666), 1, 0, rtt).unwrap();
+    let rogue = Rogue::join_from_afar(world, client_address(1, 666), 1, FEATURE_REPAIRS, rtt).unwrap();
     world.strangers.clear();
     rogue
 }
@@ -293,10 +293,13 @@ fn in_packets_to(tale: Tale, session: &SessionConfig) -> (usize, Duration, usize
 
 #[test]
 fn acknowledging_packets_that_have_not_arrived_ends_the_session() {
-    for channel in [on(0), whitewater::Channel::unordered(0)] {
-        let session = packed(in_packets(channel));
+    let repairs = [None, Some(RepairConfig::default())];
+    for (channel, repairs) in
+        [on(0), whitewater::Channel::unordered(0)].into_iter().flat_map(|on| repairs.map(|with| (on, with)))
+    {
+        let session = SessionConfig { repairs, ..packed(in_packets(channel)) };
         let (honest, during, ..) = in_packets_to(Tale::Truth, &session);
-        println!("{channel:?}: an honest client {honest} bytes in {during:?}");
+        println!("{channel:?}, {repairs:?}: an honest client {honest} bytes in {during:?}");
         for tale in [Tale::Early, Tale::Lossless] {
             let (bytes, during, spent, closed) = in_packets_to(tale, &session);
             println!("{tale:?}: {bytes} bytes in {during:?} for {spent}, {closed:?}");

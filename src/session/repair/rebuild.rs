@@ -72,13 +72,16 @@ impl Repairs {
 }
 
 /// Settles the outcome of each number once three higher ones have arrived. A packet that comes later than
-/// that counts as lost, since a repair would have been faster; so does one that was rebuilt.
+/// that counts as lost, since a repair would have been faster; so does one that was rebuilt. Of each [`BLOCK`], the
+/// first missing number does not count: the peer has skipped one of them, and whichever it was, the count is right.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Losses {
     /// The number after the highest that arrived; 0 if none did.
     end: u64,
     /// Bit i: `end` - 1 - i arrived, or precedes the first number that counts.
     came: u64,
+    /// Whether a missing number of the block was excused.
+    has_excused: bool,
     share: LossShare,
     min_loss: u32,
     /// Whether the loss is high enough for repairs to help.
@@ -89,7 +92,14 @@ impl Losses {
     /// Asks for repairs from a loss of `min_loss` in a thousand on.
     pub(super) fn new(min_loss: u16) -> Self {
         let min_loss = u32::from(min_loss) * WHOLE / 1000;
-        Self { end: 0, came: u64::MAX, share: LossShare::assumed(0), min_loss, is_on: false }
+        Self {
+            end: 0,
+            came: u64::MAX,
+            has_excused: false,
+            share: LossShare::assumed(0),
+            min_loss,
+            is_on: false,
+        }
     }
 
     fn arrived(&mut self, pn: u64) {
@@ -101,14 +111,22 @@ impl Losses {
             self.came |= bit;
             return;
         }
-        for _ in 0..(pn + 1 - self.end).min(u64::BITS.into()) {
+        for number in self.end.max(pn.saturating_sub(BLOCK - 1))..=pn {
             self.came <<= 1;
-            self.share.judge(self.came >> JUDGED_AT & 1 == 0);
+            self.judge(number.wrapping_sub(JUDGED_AT));
         }
         self.came |= 1;
         self.end = pn + 1;
         let least = if self.is_on { self.min_loss / 2 } else { self.min_loss };
         self.is_on = self.share.get() >= least.max(1);
+    }
+
+    fn judge(&mut self, number: u64) {
+        let is_missing = self.came >> JUDGED_AT & 1 == 0;
+        self.has_excused &= !number.is_multiple_of(BLOCK);
+        if !is_missing || std::mem::replace(&mut self.has_excused, true) {
+            self.share.judge(is_missing);
+        }
     }
 
     /// What the peer is told: the share in 1/255, or 0 if no repairs are wanted.
@@ -119,7 +137,9 @@ impl Losses {
 }
 
 /// How many higher numbers must arrive before a missing one counts as lost.
-const JUDGED_AT: u32 = 3;
+const JUDGED_AT: u64 = 3;
+/// Of so many numbers, the peer skips one.
+const BLOCK: u64 = 64;
 
 /// The LOSS frames of one end. A rebuilt packet is reported soon, and twice more. The share is reported when
 /// it changes, and repeated now and then. Reports only ride in datagrams that leave anyway.
@@ -198,6 +218,29 @@ mod tests {
         losses.arrived(1 << 47);
         losses.arrived(5);
         assert!(losses.is_on && losses.end == (1 << 47) + 1);
+    }
+
+    /// Whether the number is the one of its block that is skipped.
+    const fn is_skipped(pn: u64) -> bool {
+        pn % BLOCK == 1 + pn / BLOCK * 37 % 63
+    }
+
+    #[test]
+    fn a_number_that_is_skipped_counts_neither_as_lost_nor_as_arrived() {
+        let mut losses = Losses::new(1);
+        (0..10_000).filter(|pn| !is_skipped(*pn)).for_each(|pn| losses.arrived(pn));
+        assert_eq!((losses.share.get(), losses.is_on), (0, false));
+        for every in [5, 20, 50] {
+            let (mut losses, mut plain, mut sums) = (Losses::new(1), LossShare::assumed(0), [0, 0]);
+            for (sent, pn) in (0..100_000).filter(|pn| !is_skipped(*pn)).enumerate() {
+                plain.judge(sent % every == 0);
+                if sent % every > 0 {
+                    losses.arrived(pn);
+                    sums = [sums[0] + u64::from(losses.share.get()), sums[1] + u64::from(plain.get())];
+                }
+            }
+            assert!(sums[0].abs_diff(sums[1]) <= sums[1] / 100, "1 of {every}: {sums:?}");
+        }
     }
 
     #[test]
