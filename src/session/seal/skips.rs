@@ -9,18 +9,20 @@ use std::num::NonZeroU32;
 pub(super) struct Skips {
     /// log2 of the length of a block.
     bits: NonZeroU32,
+    /// The places of those of the two blocks before that of `next`, the nearer first: most questions are about these.
+    before: [u16; 2],
     /// The first skipped number that is not below the next packet's.
     pub(super) next: u64,
 }
 
 impl Skips {
-    /// Skips one of 2^`bits` numbers from `pn` on; `bits` is at least 6.
+    /// Skips one of 2^`bits` numbers from `pn` on; `bits` is 6 to 16.
     pub(super) fn new(key: LocalKey, bits: NonZeroU32, pn: u64) -> Self {
-        let mut skips = Self { bits, next: 0 };
-        skips.next = skips.in_block_of(key, pn);
-        if skips.next < pn {
-            skips.next = skips.in_block_of(key, pn + (1 << bits.get()));
-        }
+        let mut skips = Self { bits, before: [0; 2], next: 0 };
+        let block = pn >> bits.get();
+        let block = block + u64::from(skips.number(block, skips.draw(key, block)) < pn);
+        skips.before = [1, 2].map(|age| skips.draw(key, block.wrapping_sub(age)));
+        skips.next = skips.number(block, skips.draw(key, block));
         skips
     }
 
@@ -30,8 +32,15 @@ impl Skips {
         if pn != self.next {
             return pn;
         }
-        self.next = self.in_block_of(key, pn + (1 << self.bits.get()));
+        self.begin_block(key);
         pn + 1 // two skipped numbers never follow each other
+    }
+
+    #[cold]
+    fn begin_block(&mut self, key: LocalKey) {
+        let block = (self.next >> self.bits.get()) + 1;
+        self.before = [self.place(self.next), self.before[0]];
+        self.next = self.number(block, self.draw(key, block));
     }
 
     /// Bit n: `newest` - n is skipped. For the 33 numbers of an ACK.
@@ -53,13 +62,34 @@ impl Skips {
         self.in_block_of(key, pn) == pn
     }
 
-    /// The skipped number of a block: never its first, and in the first block one of the second half, so that the peer
-    /// has received a few packets before one seems to be lost.
+    /// The skipped number of the block of `pn`.
+    #[inline]
     fn in_block_of(self, key: LocalKey, pn: u64) -> u64 {
-        let (block, len) = (pn >> self.bits.get(), 1 << self.bits.get());
-        let at = key.number(Label::Skip, block) & (len - 1);
-        let at = if block == 0 { at | (len / 2) } else { at.max(1) };
-        (block << self.bits.get()) + at
+        let block = pn >> self.bits.get();
+        let [one, two] = self.before;
+        match (self.next >> self.bits.get()).wrapping_sub(block) {
+            0 => self.next,
+            1 => self.number(block, one),
+            2 => self.number(block, two),
+            _ => self.number(block, self.draw(key, block)),
+        }
+    }
+
+    /// The place of the skipped number in a block: never the first, and in the first block one of the second half, so
+    /// that the peer has received a few packets before one seems to be lost.
+    #[cold]
+    fn draw(self, key: LocalKey, block: u64) -> u16 {
+        let place = self.place(key.number(Label::Skip, block));
+        if block == 0 { place | 1 << (self.bits.get() - 1) } else { place.max(1) }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a block has 2^16 numbers at most")]
+    const fn place(self, pn: u64) -> u16 {
+        (pn & ((1 << self.bits.get()) - 1)) as u16
+    }
+
+    fn number(self, block: u64, place: u16) -> u64 {
+        (block << self.bits.get()) + u64::from(place)
     }
 }
 
