@@ -164,6 +164,89 @@ fn whoever_copies_more_than_their_share_keeps_nobody_out() {
     }
 }
 
+/// They are faster, and ask before the client and after it, from many addresses of one network or of three.
+#[test]
+fn whoever_asks_from_many_addresses_of_a_few_networks_keeps_nobody_out() {
+    for networks in [1, 3] {
+        for (name, config, client) in kinds() {
+            let mut world = entering(&ServerConfig { migration: false, ..config }, client);
+            let thieves: Vec<SocketAddr> =
+                (0..7).map(|index| ([60, 0, index % networks, index], 1).into()).collect();
+            assert!(world.run_until(1_000, |world| world.tap.iter().any(|(.., it)| it[0] == kind::CONNECT)));
+            let (.., connect) = world.tap.iter().find(|(.., it)| it[0] == kind::CONNECT).unwrap().clone();
+            let (before, after) = thieves.split_at(2);
+            for (thieves, wait) in [(before, 21), (after, 300)] {
+                for thief in thieves {
+                    let copy = copy(&mut world, *thief, &connect);
+                    world.inject(*thief, &copy);
+                }
+                world.run(wait);
+            }
+            let stats = world.server.stats();
+            assert_eq!((stats.accepted, stats.confirmed), (1, 1), "{networks}, {name}");
+            assert_eq!(world.session().peer_addr(), world.address(0), "{networks}, {name}");
+        }
+    }
+}
+
+/// The client has its answer, and its first packets get lost.
+#[cfg(feature = "crypto")]
+#[test]
+fn the_token_of_a_client_that_was_never_heard_from_is_good_for_another_try() {
+    for ask in [false, true] {
+        let (_, config, client) = kinds().pop().unwrap();
+        let mut world = entering(&ServerConfig { ask, ..config }, client.clone());
+        assert!(world.run_until(1_000, |world| world.server.len() == 1));
+        world.clients[0].frozen = true;
+        world.add(&path(), &path(), &SessionConfig::default(), client.clone());
+        world.run(1_000);
+        assert_eq!((world.server.len(), world.sessions.len()), (1, 0), "it is one client's, for now");
+        world.run(10_000);
+        assert_eq!(world.server.len(), 0);
+        let again = world.add(&path(), &path(), &SessionConfig::default(), client);
+        if ask {
+            assert!(world.run_until(1_000, |world| requests(world).len() == 2));
+            let (id, now) = (requests(&world)[1], world.now);
+            world.server.admit(now, id, b"").unwrap();
+            world.drain();
+        }
+        world.run(1_000);
+        assert_eq!(
+            (world.sessions.len(), world.clients[again].closed()),
+            (1, None),
+            "{:?}",
+            world.server.stats()
+        );
+    }
+}
+
+/// A server without tokens cannot tell that it is old, but who sends it cannot read the answer.
+#[test]
+fn a_recorded_connect_asks_again_and_is_never_connected() {
+    for (name, config, client) in kinds() {
+        let mut world =
+            entering(&ServerConfig { ask: true, ..config }, ClientConfig { user: vec![7], ..client });
+        assert!(world.run_until(1_000, |world| !requests(world).is_empty()));
+        let (.., seen) = world.tap.iter().find(|(.., it)| it[0] == kind::CONNECT).unwrap().clone();
+        world.clients[0].frozen = true;
+        world.run(3 * 3_600_000);
+        let again = copy(&mut world, thief(1), &seen);
+        world.inject(thief(1), &again);
+        if name == "tokens" {
+            assert_eq!(requests(&world).len(), 1, "its token has expired");
+            continue;
+        }
+        let (id, now) = (requests(&world)[1], world.now);
+        assert_eq!(world.server.request(id).unwrap().user, [7], "{name}");
+        world.server.admit(now, id, b"").unwrap();
+        world.run(11_000);
+        let timed_out = |(_, of, event): &(_, SessionId, Event)| {
+            *of == id && matches!(event, Event::Closed { reason: CloseReason::ConnectTimeout, .. })
+        };
+        assert!(world.sessions.is_empty() && world.events.iter().any(timed_out), "{name}");
+    }
+}
+
 /// Without migration, or encryption, the address of the first packet is for ever.
 #[cfg(feature = "crypto")]
 #[test]

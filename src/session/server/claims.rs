@@ -3,7 +3,7 @@
 //! from which it came. Only the client can go on from there.
 
 use super::seat::ACCEPT_EACH;
-use crate::rate::host;
+use crate::rate::{host, network};
 use crate::time::Time;
 use std::net::SocketAddr;
 
@@ -42,13 +42,26 @@ impl Claims {
             *wait = if may_be { again_from } else { *wait };
             return may_be;
         }
-        if self.0.len() >= CLAIMS_MAX {
-            // The ports of one host do not drive out the addresses of others.
-            let neighbour = self.addresses().position(|address| host(address) == host(from));
-            self.0.remove(neighbour.unwrap_or_default());
+        if self.0.len() >= CLAIMS_MAX
+            && let Some(goes) = self.crowding(from)
+        {
+            self.0.remove(goes);
         }
         self.0.push((from, again_from));
         true
+    }
+
+    /// Which of them goes for `from`: of the network that has most, and there of the host that has most, the oldest.
+    /// Whoever copies may have many addresses, but in few networks, and the client has one.
+    fn crowding(&self, from: SocketAddr) -> Option<usize> {
+        let of = |is_same: &dyn Fn(SocketAddr) -> bool| {
+            self.addresses().chain([from]).filter(|address| is_same(*address)).count()
+        };
+        let crowd = |address| {
+            (of(&|other| network(other) == network(address)), of(&|other| host(other) == host(address)))
+        };
+        let newest_first = self.0.iter().enumerate().rev();
+        newest_first.max_by_key(|(_, (address, _))| crowd(*address)).map(|(index, _)| index)
     }
 
     /// All of them have been answered.

@@ -21,6 +21,10 @@ use zeroize::Zeroizing;
 
 /// A client that asks to join. Its address is proven, it knows what the suite requires, and its connect token, if one
 /// is required, is good and used up.
+///
+/// Without tokens it may be a recording: whoever saw a client ask, even hours ago, can send the same again, and what
+/// `user` says is the same. They cannot confirm the session. So do nothing in the client's name before
+/// [`Event::Connected`], such as ending its older session or spending what it owns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Request<'a> {

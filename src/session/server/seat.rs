@@ -297,34 +297,31 @@ impl Server {
         if let Seat::Session(peer) = seat { Some(peer) } else { None }
     }
 
-    /// Gives back an unconfirmed seat that others need. Its client may try again, with the same token.
+    /// Gives back an unconfirmed seat that others need. Its client may try again at once.
     pub(super) fn displace(&mut self, now: Time, id: u32) {
-        let nonce = match self.free(now, id) {
-            Some(Seat::Asked(guest)) => guest.nonce,
-            Some(Seat::Session(peer)) => peer.half_open.and_then(|answer| answer.nonce),
-            None => None,
-        };
-        if let (Some(tokens), Some(nonce)) = (&self.tokens, nonce) {
-            tokens.give_back(&nonce);
-        }
+        self.free(now, id);
     }
 
-    /// Frees a seat, and tells whoever has to know.
+    /// Frees a seat, and tells whoever has to know. The token of a client that was never heard from is good for another
+    /// try: somebody may have kept it out.
     fn free(&mut self, now: Time, id: u32) -> Option<Seat> {
         let seat = self.seats.free(id)?;
-        let is_told = match &seat {
+        let (is_told, nonce) = match &seat {
             Seat::Asked(guest) => {
                 self.count(now, guest.place.address, Refusal::Unanswered);
-                true
+                (true, guest.nonce)
             }
             Seat::Session(peer) => {
                 if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
                     tokens.leave(pass, id);
                 }
                 self.stats.unconfirmed += u64::from(peer.half_open.is_some());
-                peer.half_open.as_ref().is_some_and(|answer| answer.is_told)
+                peer.half_open.as_ref().map_or((false, None), |answer| (answer.is_told, answer.nonce))
             }
         };
+        if let (Some(tokens), Some(nonce)) = (&self.tokens, nonce) {
+            tokens.give_back(&nonce);
+        }
         if is_told {
             // The application knows about a client that will not join.
             let closed =
