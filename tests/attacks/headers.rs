@@ -10,6 +10,7 @@ use common::sessions::{
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 use whitewater::inside::session::wire::{Data, Packet};
 use whitewater::machine::Machine;
 use whitewater::session::Server;
@@ -230,8 +231,10 @@ fn a_number_is_unknown_after_the_next_but_one_and_nobody_ends_the_session_with_i
     goes(&mut world, elsewhere(2));
     play(&mut world, 100);
     let unknown = world.server.stats().rejected.unknown;
-    let told = answers(&mut world, first, &old);
+    assert_eq!(answers(&mut world, first, &old), Vec::<Vec<u8>>::new(), "so soon");
     assert_eq!(world.server.stats().rejected.unknown, unknown + 1);
+    world.run(263_000);
+    let told = answers(&mut world, first, &old);
     assert!(matches!(Packet::decode(&told[0]), Ok(Packet::Reset(reset)) if reset.sid == home), "{told:?}");
     world.inject_client(0, &told[0]);
     // Even one that is for where the client is now.
@@ -241,6 +244,60 @@ fn a_number_is_unknown_after_the_next_but_one_and_nobody_ends_the_session_with_i
     play(&mut world, 60);
     assert!(world.client().is_connected() && world.session().is_connected());
     assert!(world.session().peer_addr() == here && world.clients[0].session.rejected().stranger >= 2);
+}
+
+/// Sends packets of which the server no longer knows the number, ten times a second each. Returns after how long each is
+/// first answered.
+fn first_reset(world: &mut World, packets: &[Vec<u8>]) -> Vec<Duration> {
+    let (start, prober) = (world.now, client_address(200, 1));
+    let mut first = vec![None; packets.len()];
+    while first.contains(&None) && world.now.since(start) < ms(300_000) {
+        for (packet, first) in packets.iter().zip(&mut first) {
+            if first.is_none() && !answers(world, prober, packet).is_empty() {
+                *first = Some(world.now.since(start));
+            }
+        }
+        world.run(100);
+        world.tap.clear();
+    }
+    first.into_iter().map(|first| first.unwrap()).collect()
+}
+
+#[test]
+fn whoever_probes_an_old_number_does_not_learn_when_the_client_moved_on() {
+    let first = (1..=16).map(|seed| {
+        let mut world = playing(seed, 0.0, &SessionConfig::default());
+        play(&mut world, 60);
+        let old = packet_from(&world, world.address(0));
+        for host in 1..=2 {
+            goes(&mut world, elsewhere(host));
+            play(&mut world, 60);
+        }
+        first_reset(&mut world, &[old])[0]
+    });
+    let (mut first, spread) = (first.collect::<Vec<_>>(), ms(263_000));
+    first.sort_unstable();
+    println!("{first:?}");
+    assert!(first[4] > spread / 10 && first[12] < spread.mul_f64(0.9) && first[12] - first[4] > spread / 4);
+    assert!(first[15] <= spread);
+}
+
+#[test]
+fn the_numbers_of_a_session_that_ends_do_not_become_unknown_together() {
+    for seed in 1..=4 {
+        let mut world = playing(seed, 0.0, &SessionConfig::default());
+        play(&mut world, 60);
+        let before = packet_from(&world, world.address(0));
+        goes(&mut world, elsewhere(1));
+        play(&mut world, 60);
+        let in_use = packet_from(&world, elsewhere(1));
+        let now = world.now;
+        world.client().close(now, 1);
+        world.run(1_000);
+        assert!(world.server.is_empty());
+        let first = first_reset(&mut world, &[in_use, before]);
+        assert!(first[0].is_zero() && first[1] > ms(1_000), "seed {seed}: {first:?}");
+    }
 }
 
 /// It wants one after the other, or skips every second one.

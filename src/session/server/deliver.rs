@@ -69,10 +69,11 @@ impl Server {
     /// A client has used this number: supplies others, and tells it what is out of date.
     #[cold]
     fn heed_ids(&mut self, now: Time, id: u32, sid: u32) {
-        let Self { seats: Seats { table, .. }, random: rng, .. } = self;
-        let is_next = table.use_name(id, sid);
+        let Self { seats: Seats { table, retired, .. }, random: rng, .. } = self;
+        let outdated = table.use_name(id, sid);
         let Some(Seat::Session(peer)) = table.get_mut(id) else { return };
-        if is_next {
+        if let Some(outdated) = outdated {
+            outdated.for_each(|sid| retired.insert(now, sid, random(&mut *rng.0)));
             peer.connection.on_id_used(now);
         }
         if !peer.connection.wants_ids(now) {

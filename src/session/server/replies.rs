@@ -92,9 +92,10 @@ impl Server {
         }
     }
 
-    /// Tells the sender of `len` bytes to an unknown session so, in fewer bytes.
+    /// Tells the sender of `len` bytes to an unknown session so, in fewer bytes. Nobody is told of a number that another
+    /// one of the same session has replaced lately.
     pub(super) fn reset(&mut self, now: Time, to: SocketAddr, sid: u32, len: usize) {
-        if len > RESET_LEN && self.rates.resets.spend(now) {
+        if len > RESET_LEN && !self.seats.retired.has(now, sid) && self.rates.resets.spend(now) {
             let reset = Reset { sid, token: self.reset_key().token(sid, to) };
             self.stats.resets += 1;
             self.reply_short(now, to, |buf| _ = reset.encode(buf));

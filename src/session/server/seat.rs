@@ -4,6 +4,7 @@ use super::admission::Pass;
 use super::claims::{Claims, Mark};
 use super::half_open::{ANSWER_MAX, HalfOpen};
 use super::memory::{Loan, Memory};
+use super::names::Retired;
 use super::opening::Guest;
 use super::stats::Refusal;
 use super::table::Table;
@@ -11,6 +12,7 @@ use super::{Server, ServerConfig, SessionId};
 use crate::rate::{host, network, strain};
 use crate::session::connection::Connection;
 use crate::session::event::{CloseReason, Event, Undelivered};
+use crate::session::random;
 use crate::session::seats::{Agenda, Entry, Graves, Hosts};
 use crate::session::token::NONCE_LEN;
 use crate::time::Time;
@@ -26,6 +28,7 @@ pub(super) struct Seats {
     pub(super) hosts: Hosts,
     pub(super) networks: Hosts,
     pub(super) half_open: HalfOpen,
+    pub(super) retired: Retired,
     pub(super) graves: Graves<Mark>,
     /// What rejected clients were told.
     pub(super) rejections: Graves<Mark, Answer>,
@@ -124,6 +127,7 @@ impl Seats {
             hosts: Hosts::default(),
             networks: Hosts::default(),
             half_open: HalfOpen::default(),
+            retired: Retired::new(key, most),
             graves: Graves::new(TIME_WAIT, graves, graves),
             rejections: Graves::new(TIME_WAIT, half_open.into(), half_open_per_address.into()),
             memory: Memory::new(config),
@@ -305,6 +309,9 @@ impl Server {
     /// Frees a seat, and tells whoever has to know. The token of a client that was never heard from is good for another
     /// try: somebody may have kept it out.
     fn free(&mut self, now: Time, id: u32) -> Option<Seat> {
+        if let Some(sid) = self.seats.table.name_before(id) {
+            self.seats.retired.insert(now, sid, random(&mut *self.random.0));
+        }
         let seat = self.seats.free(id)?;
         let (is_told, nonce) = match &seat {
             Seat::Asked(guest) => {

@@ -183,19 +183,25 @@ impl<T> Table<T> {
         added
     }
 
-    /// The client of the session `id` uses this number. Returns whether it was a spare one; those before the last one
-    /// are unknown then.
-    pub(super) fn use_name(&mut self, id: u32, sid: u32) -> bool {
+    /// The client of the session `id` uses this number. If it was a spare one, returns those that are unknown from now on:
+    /// all before the last one.
+    pub(super) fn use_name(&mut self, id: u32, sid: u32) -> Option<impl Iterator<Item = u32> + use<T>> {
         let slot = self.slots.get_mut(self.shuffle.slot(id)).filter(|slot| slot.id == id);
-        let retired = slot.and_then(|slot| slot.names.as_mut()?.take(sid));
-        retired.iter().flatten().for_each(|sid| self.by_name.remove(*sid));
-        retired.is_some()
+        let retired = slot.and_then(|slot| slot.names.as_mut()?.take(sid))?;
+        retired.iter().for_each(|sid| self.by_name.remove(*sid));
+        Some(retired.into_iter().filter(|sid| *sid != 0))
     }
 
     /// The number that the client of a session uses.
     pub(super) fn name_in_use(&self, id: u32) -> Option<u32> {
         let slot = self.slots.get(self.shuffle.slot(id)).filter(|slot| slot.id == id)?;
         Some(slot.names.as_ref().map_or(id, |names| names.in_use()))
+    }
+
+    /// The number that it used before.
+    pub(super) fn name_before(&self, id: u32) -> Option<u32> {
+        let slot = self.slots.get(self.shuffle.slot(id)).filter(|slot| slot.id == id)?;
+        slot.names.as_ref()?.before()
     }
 
     fn slot(&mut self, id: u32) -> Option<&mut Option<T>> {
@@ -252,7 +258,7 @@ mod tests {
             let before = table.name_in_use(ids[0]);
             told.extend(&spare);
             let tried = told[draw() as usize % told.len()];
-            let is_next = table.use_name(ids[0], tried);
+            let is_next = table.use_name(ids[0], tried).is_some();
             assert_eq!(
                 table.name_in_use(ids[0]),
                 if is_next { Some(tried) } else { before },
@@ -280,12 +286,12 @@ mod tests {
             })
         };
         let first = supply(&mut table);
-        assert!(table.use_name(id, first[1]));
+        assert!(table.use_name(id, first[1]).is_some());
         assert_eq!((table.id_of(id), table.id_of(first[0])), (None, Some(id)));
-        assert!(!table.use_name(id, first[0]) && table.name_in_use(id) == Some(first[1]), "late");
+        assert!(table.use_name(id, first[0]).is_none() && table.name_in_use(id) == Some(first[1]), "late");
         let second = supply(&mut table);
         assert_eq!(second.len(), 2);
-        assert!(table.use_name(id, second[0]));
+        assert!(table.use_name(id, second[0]).is_some());
         assert_eq!([first[0], first[1], second[1]].map(|sid| table.id_of(sid)), [None, Some(id), Some(id)]);
     }
 }
