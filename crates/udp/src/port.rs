@@ -66,12 +66,16 @@ impl<S: Socket> Port<S> {
         self.is_replaceable = true;
     }
 
-    /// Replaces the socket, if it [may be](Self::make_replaceable), by one on another port that can send to `peer`.
+    /// The network has changed. Drops what waits to be sent: also from the old socket, the system would send it by the new
+    /// network, where it would show who has come. Replaces the socket, if it [may be](Self::make_replaceable), by one on
+    /// another port that can send to `peer`.
     ///
     /// # Errors
     ///
-    /// If the system has no other socket. Nothing has changed then.
+    /// If the system has no other socket. The old one stays then.
     pub fn renew(&mut self, peer: SocketAddr) -> io::Result<()> {
+        self.outbox.clear();
+        self.is_full = false;
         if self.is_replaceable { self.replace(socket_for(peer)?) } else { Ok(()) }
     }
 
@@ -308,6 +312,29 @@ const FAULTS_PER_DATAGRAM: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Also from the old socket, the system would send it by the new network.
+    #[test]
+    fn what_waits_when_the_network_changes_is_dropped() {
+        for is_replaceable in [true, false] {
+            let [mut port, mut peer]: [Port; 2] =
+                [(); 2].map(|()| Port::new(UdpSocket::bind("127.0.0.1:0").unwrap(), Mode::Whole, 4).unwrap());
+            let to_peer = peer.socket.local_addr().unwrap();
+            port.is_replaceable = is_replaceable;
+            port.stage().extend_from_slice(b"before");
+            port.commit(to_peer, 0);
+            port.is_full = true;
+            port.renew(to_peer).unwrap();
+            assert!(!port.is_full() && port.is_empty());
+            port.stage().extend_from_slice(b"after");
+            port.commit(to_peer, 0);
+            port.flush();
+            peer.wait(Some(Duration::from_secs(5))).unwrap();
+            assert!(peer.has_next(usize::MAX).unwrap());
+            assert_eq!(peer.pop().unwrap().bytes, b"after");
+            assert_eq!(port.counts().sent, 1);
+        }
+    }
 
     #[test]
     fn a_replaced_socket_sends_the_next_datagrams() {
