@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv6Addr, SocketAddr};
 use whitewater::inside::session::exchange::{Attempt, Initiator};
 use whitewater::inside::session::wire::{Challenge, Connect, Hello, Msg1, kind};
+use whitewater::machine::Machine as _;
 use whitewater::session::Suite;
 #[cfg(feature = "pq")]
 use whitewater::session::{Cipher, Pattern};
@@ -633,4 +634,56 @@ fn one_network_with_real_sessions_leaves_others_places() {
         (0..16).for_each(|number| join(&mut world, ([80, number, 0, 1], 1000).into()));
         assert_eq!(world.server.clients().count(), 32, "{name}: {:?}", world.server.stats().rejected);
     }
+}
+
+/// Whoever returns a cookie has proven that they can read at their address. They get answers of the greatest length for
+/// the shortest CONNECT, which comes again as soon as it is answered again. Hybrid CONNECTs are padded.
+#[test]
+fn a_connect_is_answered_with_a_few_times_its_bytes_and_a_hybrid_one_with_1_32_times() {
+    for (name, config, client) in kinds() {
+        let mut world = World::new(1, &ServerConfig { user: vec![7; 256], ..config });
+        let thief = thief(1);
+        let mut connect = connect_of(&mut world, thief, 1, client.clone());
+        if name != "tokens" {
+            connect = without_shape(&connect, &client);
+        }
+        let (mut received, mut sent, mut answers, mut buf) = (0, 0, 0, Vec::new());
+        for _ in 0..100 {
+            world.server.give(world.now, thief, &connect);
+            received += connect.len();
+            world.server.handle_timeout(world.now);
+            while let Some(to) = world.server.emit_to(world.now, &mut buf) {
+                assert_eq!(to, thief, "{name}");
+                sent += buf.len();
+                answers += u32::from(buf[0] == kind::ACCEPT);
+            }
+            world.now = world.now + ms(75);
+        }
+        println!("{name}: {sent} bytes for {received}, {answers} answers");
+        let percent = match name {
+            "insecure" => 414,
+            "NN" => 365,
+            "hybrid" => 132,
+            "tokens" => 70,
+            _ => 313,
+        };
+        assert!(answers > 90, "{name}: {answers} answers");
+        assert!(100 * sent <= percent * received, "{name}: {sent} bytes for {received}");
+    }
+}
+
+/// The same CONNECT of a client that does not say which channels it has.
+fn without_shape(connect: &[u8], client: &ClientConfig) -> Vec<u8> {
+    let seen = Connect::decode(connect).unwrap();
+    let Connect { protocol_id, cid, client_sid, token, .. } = seen;
+    let &ClientConfig { suite, server_key, .. } = client;
+    let psk = suite.needs_psk().then_some(&PSK);
+    let (mut payload, mut msg1, mut shorter) = (Vec::new(), Vec::new(), Vec::new());
+    let said =
+        Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"", shape: b"" };
+    said.encode(&mut payload).unwrap();
+    let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
+    Initiator::new(&attempt, psk, server_key.as_ref(), [1; 32], &payload, &mut msg1).unwrap();
+    Connect { msg1: &msg1, ..seen }.encode(&mut shorter).unwrap();
+    shorter
 }
