@@ -631,3 +631,32 @@ fn a_peer_of_bare_kcp_is_sent_a_window_for_each_acknowledgement_it_makes_up() {
     println!("{sent} bytes in a second for {spent}, {most} at once: {} times as much", sent / spent);
     assert!(most <= 128 * 1024 && (5400..=5461).contains(&(sent / spent)), "{}", sent / spent);
 }
+
+/// Peers are closed one after the other, with much to say, and nothing leaves in the meantime.
+#[test]
+fn what_closed_peers_are_still_to_be_sent_counts_and_stays_within_the_memory() {
+    let memory = 8 << 20;
+    let limits = PeersConfig { memory, max_peers: 64, ..PeersConfig::registered() };
+    let mut program = Program::new(&limits);
+    let (now, mut queued) = (program.now, 0);
+    let heap = allocation_counter::measure(|| {
+        for number in 0..256 {
+            let id = program.peers.register(now, hostile_address(number), Conv(number)).unwrap();
+            let peer = program.peers.peer(id).unwrap();
+            while peer.send(&[7; 1_000]).is_ok() {
+                queued += 1_000;
+            }
+            program.peers.close(now, id);
+        }
+    });
+    let (held, counted) = (u64::try_from(heap.bytes_current).unwrap(), program.peers.stats().memory);
+    println!("{queued} bytes queued, {held} held, {counted} counted");
+    assert!(counted <= memory, "{counted} bytes counted");
+    assert!(held <= counted + counted / 8 + (64 << 10), "{held} bytes held, {counted} counted");
+    let mut told = Vec::new();
+    program.drain(|to, _| told.push(to));
+    told.dedup();
+    assert!(told.len() >= 8, "{} peers", told.len());
+    assert_eq!(told.last(), Some(&hostile_address(255)), "the newest are kept");
+    assert_eq!(program.peers.stats().memory, 0);
+}

@@ -31,7 +31,8 @@ pub struct PeersConfig {
     /// Most bytes that all peers may hold together, 1 MiB to 2^40: their state, and what waits to be sent, acknowledged
     /// and read; 256 MiB by default, at least 128 KiB for each of `max_peers`. Half is divided evenly among the most
     /// peers there may be, and each can always use its part. When the rest is used up, no peer gets more than its part:
-    /// its window closes early, and [`SendError::Full`](kcp::SendError) refuses what is more or longer.
+    /// its window closes early, and [`SendError::Full`](kcp::SendError) refuses what is more or longer. The last datagrams
+    /// of peers that you closed count until they have left; if memory is short, the oldest are dropped.
     pub memory: u64,
     /// Silence after which a peer is gone; 30 s by default, at least 1 ms. Bare KCP has no keep-alive, so both ends
     /// must send something now and then.

@@ -22,11 +22,20 @@ impl Peers {
         self.stats.closed_here += 1;
         log::debug!("peer {id} at {} closed here", peer.peer_addr());
         self.memory.dismiss(&mut peer);
-        if self.last_words.len() >= LAST_WORDS_MAX {
-            self.last_words.pop_front();
+        let mut last_words = peer.into_last_words();
+        last_words.shrink();
+        self.memory.keep(last_words.memory());
+        self.last_words.push_back((address, last_words));
+        while self.last_words.len() > LAST_WORDS_MAX || self.memory.has_too_much_kept() {
+            self.forget_last_words();
         }
-        self.last_words.push_back((address, peer.into_last_words()));
         true
+    }
+
+    /// Drops what the peer is still to be sent that was closed first.
+    pub(super) fn forget_last_words(&mut self) {
+        let gone = self.last_words.pop_front();
+        self.memory.release(gone.map_or(0, |(_, datagrams)| datagrams.memory()));
     }
 
     /// The same, but only when everything sent to it has arrived, or after this time.
@@ -67,5 +76,5 @@ impl Peers {
     }
 }
 
-/// Most closed peers whose last datagrams wait. Beyond that, those of the oldest are dropped.
+/// Most closed peers whose last datagrams wait. Beyond that, or if memory is short, those of the oldest are dropped.
 const LAST_WORDS_MAX: usize = 256;

@@ -15,6 +15,8 @@ pub(super) struct Memory {
     /// Bytes that are no peer's part, and how many of them are taken.
     shared: u64,
     taken: u64,
+    /// How many of the taken ones are datagrams of peers that were closed.
+    last_words: u64,
     pub(super) used: u64,
     /// How often a peer was confined to its part.
     pub(super) limited: u64,
@@ -34,7 +36,7 @@ impl Memory {
         let kinds = if config.strangers == Strangers::Refused { 1 } else { 2 }; // `max_peers` of each
         let shared = config.memory / 2;
         let own = shared / kinds / (config.max_peers.max(1) as u64);
-        Self { own, shared, taken: 0, used: 0, limited: 0 }
+        Self { own, shared, taken: 0, last_words: 0, used: 0, limited: 0 }
     }
 
     /// Counts a peer anew, and tells it how much it may hold.
@@ -61,6 +63,27 @@ impl Memory {
     pub(super) const fn dismiss(&mut self, peer: &mut Peer) {
         self.replace(peer.counted, 0);
         peer.counted = 0;
+    }
+
+    /// Counts the datagrams that a closed peer is still to be sent: they are in no part.
+    pub(super) const fn keep(&mut self, bytes: usize) {
+        let bytes = bytes as u64;
+        (self.used, self.taken, self.last_words) =
+            (self.used + bytes, self.taken + bytes, self.last_words + bytes);
+    }
+
+    /// Those datagrams have left, or were dropped.
+    pub(super) const fn release(&mut self, bytes: usize) {
+        let bytes = bytes as u64;
+        self.used = self.used.saturating_sub(bytes);
+        self.taken = self.taken.saturating_sub(bytes);
+        self.last_words = self.last_words.saturating_sub(bytes);
+    }
+
+    /// Whether closed peers hold too much: what is taken is more than there is, and they have more than an eighth of that,
+    /// which other peers leave.
+    pub(super) const fn has_too_much_kept(&self) -> bool {
+        self.taken > self.shared && self.last_words > self.shared / 8
     }
 
     const fn replace(&mut self, before: u64, now: u64) {

@@ -328,7 +328,7 @@ impl Machine for Peers {
                     out.extend_from_slice(datagram);
                     return Some((*to).into());
                 }
-                self.last_words.pop_front();
+                self.forget_last_words();
             }
             let Some(id) = self.agenda.first() else {
                 self.lent = None; // it had its turn
