@@ -170,6 +170,11 @@ impl<O: Output> Kcp<O> {
         self.receiver.held()
     }
 
+    /// The part of those bytes that is in order. Walks over the segments.
+    pub(crate) fn receive_in_order(&self) -> u32 {
+        self.receiver.in_order()
+    }
+
     /// Whether segments are held behind one that is missing.
     #[inline]
     pub(crate) const fn has_gaps(&self) -> bool {

@@ -120,9 +120,9 @@ impl Protection {
     /// of the idea: G. Fiedler, "Reliable Ordered Messages".
     fn copy<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, first: Sn) -> u32 {
         let Transmit { header, packer, sender, congestion, .. } = transmit;
-        let (una, mut end, mut sent) = (sender.una(), first, 0);
-        for start in self.flushes.into_iter().flatten() {
-            let mut sn = if start.is_before(una) { una } else { start };
+        let mut sent = 0;
+        for (start, end) in to_copy(self.flushes, sender.una(), first) {
+            let mut sn = start;
             while sn.is_before(end) {
                 if let Some(segment) = sender.ring.get(sn).filter(|segment| segment.len <= SMALL) {
                     let cost = u64::from(segment.len) + HEADER_LEN as u64;
@@ -137,7 +137,6 @@ impl Protection {
                 }
                 sn = sn.add(1);
             }
-            end = start;
         }
         let [last, _] = self.flushes;
         self.flushes = [Some(first), last];
@@ -228,6 +227,17 @@ impl Floor {
     }
 }
 
+/// The segments of these flushes that are in flight, before `first`. A flush may be so long ago that its number seems to
+/// lie ahead.
+fn to_copy(flushes: [Option<Sn>; 2], una: Sn, first: Sn) -> impl Iterator<Item = (Sn, Sn)> {
+    let mut end = first;
+    flushes.into_iter().flatten().map(move |start| {
+        let in_flight = u32::try_from(end.distance(una)).unwrap_or(0);
+        let start = if start.offset_in(una, in_flight).is_some() { start } else { una };
+        (start, std::mem::replace(&mut end, start))
+    })
+}
+
 /// Bytes on the wire of the segments from `first` on, if each had a datagram of its own.
 fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
     let sender = &transmit.sender;
@@ -279,6 +289,21 @@ const BURST: u32 = 32;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_segments_in_flight_are_copied_however_long_ago_the_last_flushes_were() {
+        for ago in [0, 5, 1 << 30, (1 << 31) - 1, 1 << 31, (1 << 31) + 7, u32::MAX] {
+            for before in [1, 5, 1 << 30, (1 << 31) - 1, 1 << 31, u32::MAX - 3] {
+                let (una, first) = (Sn(u32::MAX - 4), Sn(3));
+                let last = first.sub(1).sub(ago);
+                let copied: Vec<_> = to_copy([Some(last), Some(last.sub(before))], una, first).collect();
+                for (start, end) in copied {
+                    let is_within = |sn: Sn| sn.offset_in(una, 9).is_some();
+                    assert!(is_within(start) && is_within(end), "{ago}, {before}: {start:?} to {end:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_longer_round_trip_is_a_queue_until_it_has_lasted() {

@@ -293,13 +293,22 @@ impl Receiver {
         self.rare.get_or_insert_with(|| Box::new(Rare { shared: Ring::new(start), room: None }))
     }
 
+    /// Takes a shared segment that has just been read. Numbers that were read leave the ring at once: after 2^31 segments
+    /// they would seem to lie ahead.
+    fn unshare(&mut self, sn: Sn) -> Option<Bytes> {
+        let start = self.index.start();
+        let shared = self.shared_mut()?;
+        let data = shared.remove(sn);
+        while shared.span() > 0 && shared.start().is_before(start) {
+            shared.pop_front();
+        }
+        data
+    }
+
     #[cold]
     fn share(&mut self, sn: Sn, data: Bytes) {
         let start = self.index.start();
         let shared = &mut self.rare().shared;
-        while shared.span() > 0 && shared.start().is_before(start) {
-            shared.pop_front();
-        }
         if shared.span() == 0 {
             shared.restart(start);
         }

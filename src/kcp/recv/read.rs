@@ -39,6 +39,21 @@ impl Receiver {
             && (self.last_frg == 0 || first().is_some_and(|first| self.queued() > first.frg.into()))
     }
 
+    /// Bytes of segments in the log that can be read, of complete messages or not, headers included.
+    pub(in crate::kcp) fn in_order(&self) -> u32 {
+        let (mut at, mut left, mut bytes) = (self.log.start(), self.log.len(), 0);
+        while left > 0 {
+            let head = self.log.reader(at).next_chunk();
+            let head = RawHeader::of(&head);
+            let len = SKIP + head.len();
+            if head.sn().is_before(self.nxt) && !head.sn().is_before(self.index.start()) {
+                bytes += len;
+            }
+            (at, left) = (at.wrapping_add(len), left.saturating_sub(len));
+        }
+        bytes
+    }
+
     /// Copies the next message, which is complete, to `buf`, which has its length.
     pub(in crate::kcp) fn peek(&self, mut buf: &mut [u8]) {
         for (sn, part) in self.message() {
@@ -93,8 +108,8 @@ impl Receiver {
             self.copy_payload(sn, part, to);
             if let Some(position) = part.position {
                 self.let_go(position, part.len);
-            } else if let Some(shared) = self.shared_mut() {
-                shared.remove(sn);
+            } else {
+                self.unshare(sn);
             }
             buf = rest;
             more = part.frg > 0;
@@ -104,11 +119,9 @@ impl Receiver {
     /// Returns the next message, which is complete and `len` bytes long. A single shared segment is not copied.
     pub(in crate::kcp) fn read_bytes(&mut self, len: usize) -> Bytes {
         let start = self.index.start();
-        if let Some(Part { position: None, frg: 0, .. }) = self.locate(start)
-            && let Some(bytes) = self.shared_mut().and_then(|shared| shared.remove(start))
-        {
+        if let Some(Part { position: None, frg: 0, .. }) = self.locate(start) {
             self.index.step();
-            return bytes;
+            return self.unshare(start).unwrap_or_default();
         }
         let mut message = BytesMut::zeroed(len);
         self.read(&mut message);

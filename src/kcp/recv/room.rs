@@ -140,6 +140,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_segment_that_is_shared_long_after_another_can_be_read() {
+        for passed in [1 << 10, (1 << 31) - 1, 1 << 31, u32::MAX - 10] {
+            let mut receiver = Receiver::new(Sn(u32::MAX));
+            let share = |receiver: &mut Receiver, sn: Sn| {
+                let datagram = bytes::Bytes::from(segment(sn.0, 0, 1000));
+                assert_eq!(receiver.store(&datagram, Some(&datagram), 128), Stored::New);
+                assert_eq!(receiver.peek_size(), Some(1000), "{passed}");
+                assert_eq!(receiver.read_bytes(1000).len(), 1000);
+            };
+            share(&mut receiver, Sn(u32::MAX));
+            // As if so many more had come, each in its turn, and been read.
+            let next = Sn(passed);
+            (receiver.nxt, receiver.index) = (next, crate::ring::Ring::new(next));
+            share(&mut receiver, next);
+        }
+    }
+
     proptest! {
         /// Segments arrive in any order: the limit holds, and in the end everything has been read.
         #[test]
