@@ -193,6 +193,13 @@ impl DatagramQueue {
         self.dropped
     }
 
+    /// Bytes of the datagrams waiting, and of their places.
+    pub(crate) fn held(&self) -> usize {
+        let waiting =
+            |waiting: &Waiting| waiting.end - waiting.start + waiting.ends.len() * size_of::<usize>();
+        self.waiting.as_deref().map_or(0, waiting)
+    }
+
     /// Bytes of heap memory that the queue owns, used or not.
     #[must_use]
     pub fn memory(&self) -> usize {

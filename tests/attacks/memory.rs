@@ -383,7 +383,7 @@ fn whoever_fills_the_memory_takes_no_bytes_from_players_and_no_place_from_newcom
         ("a hole", behind_a_hole, 0, 5),
         ("a long message", of_a_long_message, 0, 5),
         ("a slow one", of_a_long_message, 1, 5),
-        ("something unread", beside_something_unread, 1, 20),
+        ("something unread", beside_something_unread, 1, 5),
     ];
     for (name, attack, again, seconds) in attacks {
         let mut game = Game::new(memory);
@@ -437,6 +437,8 @@ fn whoever_fills_the_memory_takes_no_bytes_from_players_and_no_place_from_newcom
             game.world.clients.iter().all(|client| client.closed().is_none()),
             "{name}: a player has to go"
         );
+        let held = game.world.server.stats().memory;
+        assert!(held <= memory * 7 / 8, "{name}: {held} bytes after {seconds} s");
         assert!(long >= 8 && game.long + 2 >= long, "{name}: {} of {long} long messages", game.long);
     }
 }

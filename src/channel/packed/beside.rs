@@ -86,6 +86,11 @@ impl Channels {
         }
     }
 
+    /// Bytes of memory that messages of a channel take which were not read yet.
+    pub(crate) fn unread(&self, channel: u8) -> usize {
+        self.one(channel).map_or(0, |one| one.receiver.unread())
+    }
+
     /// Whether the next message comes by another way.
     pub(crate) fn is_elsewhere(&self, channel: u8) -> bool {
         let one = self.one(channel);

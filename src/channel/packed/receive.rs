@@ -71,6 +71,15 @@ impl Receiver {
         }
     }
 
+    /// Bytes of messages that were not read yet, and of their places.
+    pub(super) fn unread(&self) -> usize {
+        let held = |ready: &Ready| match ready {
+            Ready::Message(kept) => kept.held(),
+            Ready::Elsewhere => 0,
+        };
+        self.ready.iter().map(|ready| size_of::<Ready>() + held(ready)).sum()
+    }
+
     /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         let kept = self.slots.memory() + self.ready.capacity() * size_of::<Ready>();

@@ -113,8 +113,9 @@ impl Datagrams {
         received.dropped() == dropped
     }
 
-    pub(super) fn has_received(&self) -> bool {
-        self.queues.as_ref().is_some_and(|queues| !queues.received.is_empty())
+    /// Bytes of datagrams that were not read yet, and of their places.
+    pub(super) fn unread(&self) -> usize {
+        self.queues.as_ref().map_or(0, |queues| queues.received.held())
     }
 
     pub(super) fn recv(&mut self) -> Option<Bytes> {

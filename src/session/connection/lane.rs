@@ -107,6 +107,12 @@ impl Lane {
         }
     }
 
+    /// Bytes of memory that wait for its user, if there is a message to read.
+    pub(super) fn unread(&self) -> usize {
+        let ready = self.large.as_ref().map_or(0, |large| large.ready_len());
+        if self.is_readable() { ready + self.kcp.receive_in_order() as usize } else { 0 }
+    }
+
     /// Whether half of its queue is free, and as much as was refused.
     pub(super) fn has_half_room(&self) -> bool {
         let (waiting, queue) = (self.kcp.waiting(), self.queue());

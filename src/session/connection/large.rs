@@ -68,6 +68,10 @@ impl Large {
         self.ready.is_some()
     }
 
+    pub(super) fn ready_len(&self) -> usize {
+        self.ready.as_ref().map_or(0, Bytes::len)
+    }
+
     /// Bytes of the next message, if it is whole.
     pub(super) fn next_len(&self, kcp: &Kcp<DatagramQueue>) -> Option<usize> {
         let in_kcp = || kcp.peek_size().filter(|_| self.joining.is_none());

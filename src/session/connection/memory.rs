@@ -1,12 +1,12 @@
 //! The memory that a connection owns and may use.
 
 use super::Connection;
+use super::lane::Lane;
 use super::large::{Joined, Left};
 use super::parts::FrameParts;
 use crate::channel::{SendError, cure};
 use crate::session::event::CloseReason;
 use crate::time::Time;
-use std::time::Duration;
 
 /// The memory that a session may use.
 #[derive(Debug)]
@@ -129,14 +129,15 @@ impl Connection {
         self.lanes.moved().wrapping_add(self.packed.as_ref().map_or(0, |packed| packed.moved()))
     }
 
-    /// Whether what the session holds waits for this end: for the application to read it, or, for at most `most`, for
-    /// memory.
-    pub(in crate::session) fn waits_for_us(&self, now: Time, most: Duration) -> bool {
-        let starves = self.lanes.starved(false).is_some_and(|since| now.since(since) < most);
+    /// Bytes that the application could read now, about as much as they take. Walks over what has arrived.
+    pub(in crate::session) fn unread(&self) -> usize {
+        let unread = |channel| {
+            let packed = self.packed.as_ref().filter(|_| self.next_len(channel).is_some());
+            let lane = self.lanes.get(channel).filter(|_| self.is_next_in_lane(channel));
+            packed.map_or(0, |packed| packed.unread(channel)) + lane.map_or(0, Lane::unread)
+        };
         let channels = (0..).take(self.lanes.config.channels.len());
-        starves
-            || self.datagrams.has_received()
-            || channels.into_iter().any(|channel| self.next_len(channel).is_some())
+        self.datagrams.unread() + channels.map(unread).sum::<usize>()
     }
 
     /// Ends the session, because what it holds waits for the peer while others need the memory, and frees it.

@@ -365,15 +365,19 @@ impl Connection {
         self.packed.as_ref().is_none_or(|packed| packed.lets_read(channel))
     }
 
+    /// Whether a channel may give its user what KCP has received now.
+    pub(super) fn is_next_in_lane(&self, channel: u8) -> bool {
+        self.lanes.config.channels.get(usize::from(channel)).is_some_and(|config| {
+            config.carrier == Carrier::Kcp
+                || config.channel.kind() == ChannelKind::Unordered
+                || self.packed.as_ref().is_some_and(|packed| packed.is_elsewhere(channel))
+        })
+    }
+
     pub(crate) fn next_len(&self, channel: u8) -> Option<usize> {
         let packed = self.packed.as_ref();
-        packed.and_then(|packed| packed.next_len(channel)).or_else(|| {
-            let config = self.lanes.config.channels.get(usize::from(channel))?;
-            let is_next = config.carrier == Carrier::Kcp
-                || config.channel.kind() == ChannelKind::Unordered
-                || packed.is_some_and(|packed| packed.is_elsewhere(channel));
-            self.lanes.next_len(channel).filter(|_| is_next)
-        })
+        let in_lane = || self.lanes.next_len(channel).filter(|_| self.is_next_in_lane(channel));
+        packed.and_then(|packed| packed.next_len(channel)).or_else(in_lane)
     }
 
     /// Takes the next message into `buf`. The message exists and is as long as `buf`.

@@ -1,6 +1,5 @@
 //! What happens to sessions: their incoming and outgoing datagrams, their timers, their end.
 
-use super::memory::STARVED;
 use super::seat::{Peer, Seat, Seats};
 use super::stats::Refusal;
 use super::{Server, SessionId};
@@ -139,13 +138,11 @@ impl Server {
             }
             if let Some(debtor) = memory.debtor(now)
                 && let Some(Seat::Session(peer)) = table.get_mut(debtor)
+                && memory.has_to_go(now, debtor, peer)
             {
-                let waits = peer.connection.waits_for_us(now, STARVED);
-                if !(waits && memory.excuse(now, debtor, peer)) {
-                    memory.evict(debtor, peer);
-                    peer.connection.evict(now);
-                    agenda.list(debtor, &mut peer.place.entry);
-                }
+                memory.evict(debtor, peer);
+                peer.connection.evict(now);
+                agenda.list(debtor, &mut peer.place.entry);
             }
         }
         None

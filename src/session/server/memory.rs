@@ -31,6 +31,8 @@ pub(super) struct Memory {
     leaving: u64,
     /// Sessions with a loan, and when it has moved.
     loans: BTreeSet<(Time, u32)>,
+    /// How often in a row a loan is excused that waits for the application.
+    patience: u16,
 }
 
 /// What a session holds beyond its share.
@@ -42,7 +44,7 @@ pub(super) struct Loan {
     /// Bytes of it that will be free when the session is gone, which has to go; 0: it has not.
     leaving: u64,
     /// How often it has stood still and was excused.
-    excused: u8,
+    excused: u16,
 }
 
 impl Memory {
@@ -58,6 +60,7 @@ impl Memory {
             lent: 0,
             leaving: 0,
             loans: BTreeSet::new(),
+            patience: u16::try_from(config.session.slow_peer.as_secs()).unwrap_or(u16::MAX),
         }
     }
 
@@ -163,16 +166,29 @@ impl Memory {
         }
     }
 
-    /// A session may keep its loan, as if it had moved. `false`: it was excused too often.
-    pub(super) fn excuse(&mut self, now: Time, id: u32, peer: &mut Peer) -> bool {
-        let excused = peer.loan.as_ref().map_or(0, |loan| loan.excused);
-        if excused < EXCUSES {
+    /// Whether the session of a [debtor](Self::debtor) has to go. It is excused, as if its loan had moved, for a while:
+    /// if the application could read half of the loan, as long as clients wait for that, or if the session waits for
+    /// memory. What peers send for an application that never reads must not hold loans for ever.
+    pub(super) fn has_to_go(&mut self, now: Time, id: u32, peer: &mut Peer) -> bool {
+        self.note_loan(now, id, peer); // it may have moved since it was polled
+        let Some(loan) = peer.loan.as_deref().filter(|loan| now.since(loan.moved_at) >= STILL) else {
+            return false;
+        };
+        let (lent, excused) = (peer.counted.saturating_sub(self.share), loan.excused);
+        let most = if 2 * peer.connection.unread() as u64 >= lent {
+            self.patience
+        } else if peer.connection.starved().is_some_and(|since| now.since(since) < STARVED) {
+            EXCUSES
+        } else {
+            0
+        };
+        if excused < most {
             self.renew(now, id, peer, excused + 1);
         }
-        excused < EXCUSES
+        excused >= most
     }
 
-    fn renew(&mut self, now: Time, id: u32, peer: &mut Peer, excused: u8) {
+    fn renew(&mut self, now: Time, id: u32, peer: &mut Peer, excused: u16) {
         let loan = Loan { moved_at: now, moved: peer.connection.moved(), leaving: 0, excused };
         match &mut peer.loan {
             Some(old) => self.close(id, std::mem::replace(old, loan)),
@@ -186,8 +202,7 @@ impl Memory {
         self.leaving -= loan.leaving;
     }
 
-    /// If little is left, the session whose loan has not moved for longest. It has to go, or is
-    /// [excused](Self::excuse).
+    /// If little is left, the session whose loan has not moved for longest. It may [have to go](Self::has_to_go).
     pub(super) fn debtor(&self, now: Time) -> Option<u32> {
         if self.left() + self.leaving > self.limit / 8 {
             return None;
@@ -227,9 +242,9 @@ const RECOUNT: u16 = 1024;
 const MOVES: u64 = 8;
 /// How long a loan may stand still when little is left.
 const STILL: Duration = Duration::from_secs(1);
-/// How often in a row it is excused while something waits for this end: 8 s if the server is polled all the time, and
-/// otherwise longer, so that an application that was stopped can read first. Some channels are never read.
-const EXCUSES: u8 = 8;
+/// How often in a row it is excused while the session waits for memory: 8 s if the server is polled all the time, and
+/// otherwise longer.
+const EXCUSES: u16 = 8;
 /// How long a session may hold the reserve while others wait for it.
 const HELD: Duration = Duration::from_secs(5);
 /// How long received data may find no room. The peer, which sends it again and again, would soon give up.
