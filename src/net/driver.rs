@@ -3,14 +3,15 @@
 use super::clock::{Clock, WallClock};
 use super::shards::Neighbours;
 use super::tally::{SocketStats, SocketTraffic};
+use super::way::Way;
 use crate::machine::{Arrival, Ecn, Machine, Transmit};
 use crate::session::SessionConfig;
 use crate::time::Time;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers, local_ip_for};
+use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers};
 
 /// A [`Machine`] on a UDP socket, with a clock. [`Server`](super::Server), [`Client`](super::Client) and
 /// [`kcp::Listener`](crate::kcp::Listener) are one, each of its machine; a [`kcp::Socket`](crate::kcp::Socket) has one inside. With
@@ -250,25 +251,6 @@ pub(super) struct Line<M, S = UdpSocket> {
     way: Option<Way>,
 }
 
-/// From which address the system sends to a peer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Way {
-    to: Option<SocketAddr>,
-    from: Option<IpAddr>,
-    /// When to look again.
-    due: Time,
-}
-
-impl Way {
-    /// The peer is at this address. Where it was before, as while the addresses of a name are tried, says nothing of the
-    /// networks that lead there.
-    fn lead_to(&mut self, address: SocketAddr) {
-        if self.to != Some(address) {
-            *self = Self { to: Some(address), ..Self::default() };
-        }
-    }
-}
-
 impl<M: Machine, S: Socket> Line<M, S> {
     pub(super) fn new(port: Port<S>) -> Self {
         Self { port, neighbours: None, wall: WallClock::default(), way: None }
@@ -281,22 +263,15 @@ impl<M: Machine, S: Socket> Line<M, S> {
 
     /// Whether another network leads to the peer than at the last look.
     pub(super) fn has_moved(&mut self, now: Time) -> bool {
-        let Some(Way { to: Some(to), from, due }) = &mut self.way else { return false };
-        if now < *due {
-            return false;
-        }
-        *due = now + LOOK_EACH;
-        let Ok(ip) = local_ip_for(*to) else { return false }; // no network at all, for now
-        from.replace(ip).is_some_and(|before| before != ip)
+        self.way.as_mut().is_some_and(|way| way.has_moved(now))
     }
 
     /// Handles that another network leads to the peer. Sends from another port, if the socket is our own: the
     /// old port would give away who has come.
     pub(super) fn path_changed(&mut self, now: Time, machine: &mut M) {
         let has_followers = machine.path_changed(now);
-        let Some(Way { to: Some(to), from, due }) = &mut self.way else { return };
-        (*from, *due) = (local_ip_for(*to).ok(), now + LOOK_EACH); // so that the next look does not find it again
-        if has_followers && let Err(error) = self.port.renew(*to) {
+        let Some(to) = self.way.as_mut().and_then(|way| way.note(now)) else { return };
+        if has_followers && let Err(error) = self.port.renew(to) {
             log::warn!("cannot open another socket: {error}");
         }
     }
@@ -366,8 +341,6 @@ pub(super) fn farewell(config: &SessionConfig) -> Duration {
     config.drain + GOODBYE
 }
 
-/// How often a client looks which network leads to its server.
-const LOOK_EACH: Duration = Duration::from_millis(250);
 /// Arrivals that one call gives at most on a socket of one peer: its datagrams arrive joined.
 pub(super) const ONE_PEER: usize = 4;
 /// On a socket of many: theirs do not.
@@ -394,7 +367,7 @@ const REPLIES_PER_CALL: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     /// Counts changes of networks, and sends a datagram to each of its addresses.
     #[derive(Default)]
@@ -463,10 +436,10 @@ mod tests {
     fn a_change_of_networks_counts_once_whoever_notices_it_first() {
         let (mut line, mut program) = line();
         assert_eq!(look(&mut line, &mut program, 0), 0);
-        line.way.as_mut().unwrap().from = Some(ELSEWHERE);
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE);
         line.path_changed(Time::from_millis(100), &mut program); // the program says so
         (1..9).for_each(|look_at| assert_eq!(look(&mut line, &mut program, 250 * look_at), 1));
-        line.way.as_mut().unwrap().from = Some(ELSEWHERE);
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE);
         (9..20).for_each(|look_at| assert_eq!(look(&mut line, &mut program, 250 * look_at), 2));
     }
 
@@ -474,10 +447,10 @@ mod tests {
     fn the_next_address_of_a_name_is_no_change_of_networks() {
         let (mut line, mut program) = line();
         assert_eq!(look(&mut line, &mut program, 0), 0);
-        line.way.as_mut().unwrap().from = Some(ELSEWHERE); // that leads to the first address
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE); // that leads to the first address
         sends(&mut line, &mut program, 2);
         assert_eq!(look(&mut line, &mut program, 300), 0);
-        line.way.as_mut().unwrap().from = Some(ELSEWHERE);
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE);
         sends(&mut line, &mut program, 2);
         assert_eq!(look(&mut line, &mut program, 600), 1, "the same address by another network");
     }

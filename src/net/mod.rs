@@ -101,6 +101,7 @@ pub(crate) mod thread;
 #[cfg(feature = "tokio")]
 pub(crate) mod tokio;
 mod verbs;
+mod way;
 
 pub use clock::Clock;
 pub use driver::Driver;
