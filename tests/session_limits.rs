@@ -268,6 +268,23 @@ fn parts_in_any_order_make_the_frame_and_parts_of_another_do_not() {
     assert!(world.session().is_connected());
 }
 
+/// An honest end has one frame for each channel, and parts that fill a packet.
+#[test]
+fn of_a_packet_32_frames_of_segments_and_16_parts_count() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    let bytes: Vec<_> = (0..40).map(|sn| rogue.channel(0, &[Raw::push(sn, &[7])])).collect();
+    let frames: Vec<_> = bytes.iter().map(|bytes| Frame::Kcp(bytes)).collect();
+    rogue.send(&mut world, &frames);
+    let read = std::iter::from_fn(|| world.session().recv(on(0))).count();
+    assert_eq!(read, 32);
+    let parts = (0..40).map(|id| Frame::KcpPart(KcpPart { number: Seq16(9), id, last: 99 }, &[1]));
+    rogue.send(&mut world, &parts.collect::<Vec<_>>());
+    assert_eq!(world.session().stats().parts_refused, 24);
+    rogue.send(&mut world, &frames[32..]);
+    let read = std::iter::from_fn(|| world.session().recv(on(0))).count();
+    assert_eq!(read, 8, "they can be sent again");
+}
+
 #[test]
 fn a_datagram_with_a_bad_segment_is_rejected_as_a_whole() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());

@@ -69,8 +69,11 @@ impl LossShare {
     }
 
     pub(crate) fn judge(&mut self, is_lost: bool) {
-        let lost = if is_lost { WHOLE + self.over - 1 } else { 0 };
-        self.share = ((self.over - 1) * self.share + lost).min(self.over * WHOLE) / self.over;
+        if is_lost {
+            self.share += (WHOLE - self.share).div_ceil(self.over);
+        } else {
+            self.share -= self.share.div_ceil(self.over);
+        }
         self.over = (self.over + 1).min(OVER);
     }
 

@@ -73,6 +73,8 @@ stats! {
         pub rejected: RejectedDatagrams => "whitewater_session_rejected_total",
         /// Unreliable datagrams without room, because too little was read.
         pub datagrams_refused: u64 => "whitewater_session_rejected_total" [reason: "datagrams_refused", "Datagrams dropped, and refused parts of datagrams"],
+        /// Parts of KCP frames that were dropped: no memory, or more in a packet than count.
+        pub parts_refused: u64 => "whitewater_session_rejected_total" [reason: "parts_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// Payloads of channels that were refused: no room, or not what a peer with the same channels sends.
         pub messages_refused: u64 => "whitewater_session_rejected_total" [reason: "messages_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// REDIRECTs without a valid token, or with an outdated one.
@@ -119,6 +121,7 @@ impl ConnectionStats {
     pub fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         self.rejected.by_reason().into_iter().chain([
             ("datagrams_refused", self.datagrams_refused),
+            ("parts_refused", self.parts_refused),
             ("messages_refused", self.messages_refused),
             ("redirects_refused", self.redirects_refused),
             ("rekeys_refused", self.rekeys_refused),

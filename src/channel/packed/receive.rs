@@ -146,6 +146,9 @@ impl Receiver {
 
     /// Takes everything the packet has.
     pub(super) fn apply(&mut self, stats: &mut ChannelStats) {
+        if self.staged.is_empty() {
+            return;
+        }
         let mut staged = std::mem::take(&mut self.staged);
         for (id, content) in staged.drain(..) {
             self.take(id, content, stats);

@@ -132,7 +132,12 @@ impl Keepalive {
     /// too much. It is half of the shortest that was proven, since a shorter path is measured sooner than
     /// proven. Source: RFC 9002 section 5.3.
     pub(super) fn least(&self) -> Duration {
-        Duration::from_micros(u64::from(self.proven / 2))
+        Duration::from_micros(self.least_micros())
+    }
+
+    /// The same in µs.
+    pub(super) fn least_micros(&self) -> u64 {
+        u64::from(self.proven / 2)
     }
 
     /// Whether an answer came sooner than is believed: it is a lie, or the path has become shorter.

@@ -89,15 +89,16 @@ impl Lanes {
     }
 
     pub(super) fn position(&self, channel: u8) -> Option<usize> {
-        self.lanes.iter().position(|lane| lane.channel == channel)
+        self.lanes.binary_search_by_key(&channel, |lane| lane.channel).ok()
     }
 
     pub(super) fn get(&self, channel: u8) -> Option<&Lane> {
-        self.lanes.iter().find(|lane| lane.channel == channel)
+        self.lanes.get(self.position(channel)?)
     }
 
     pub(super) fn get_mut(&mut self, channel: u8) -> Option<&mut Lane> {
-        self.lanes.iter_mut().find(|lane| lane.channel == channel)
+        let index = self.position(channel)?;
+        self.lanes.get_mut(index)
     }
 
     /// The lane of a channel, created if needed; `None`: the channel has none.

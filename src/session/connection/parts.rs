@@ -120,7 +120,8 @@ impl Connection {
     pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
         let most = SessionConfig::frame_max(self.lanes.config.datagram_taken());
         if !self.budget.has_room(most.into()) {
-            return Ok(()); // as if it were lost
+            self.stats.rare_mut().parts_refused += 1; // as if it were lost
+            return Ok(());
         }
         let mut parts = std::mem::take(&mut self.parts);
         let before = parts.memory();

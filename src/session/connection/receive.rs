@@ -5,7 +5,7 @@ use super::life::Life;
 use super::loss::Told;
 use super::path::Came;
 use super::{Connection, Peer, Pending};
-use crate::channel::ReadError;
+use crate::channel::{CHANNELS_MAX, ReadError};
 use crate::machine::Arrival;
 use crate::packet::Acks;
 use crate::seq::Seq16;
@@ -31,6 +31,8 @@ pub(super) struct Handled {
     pub(super) acks: u8,
     pub(super) losses: u8,
     pub(super) parts: u8,
+    /// Frames of segments.
+    pub(super) segments: usize,
     /// It has messages of channels in packets.
     pub(super) is_packed: bool,
     /// What it reports about sent packets, until that is handled.
@@ -200,7 +202,10 @@ impl Connection {
         handled: &mut Handled,
     ) -> Result<(), CloseReason> {
         match *frame {
-            Frame::Kcp(segments) => self.on_segments(now, segments)?,
+            Frame::Kcp(segments) if handled.segments < KCP_MAX => {
+                handled.segments += 1;
+                self.on_segments(now, segments)?;
+            }
             Frame::KcpPart(part, bytes) if handled.parts < PARTS_MAX => {
                 handled.parts += 1;
                 self.on_part(now, part, bytes)?;
@@ -274,7 +279,8 @@ impl Connection {
                 }
                 self.on_new_id(handled.pn, id)?;
             }
-            Frame::KcpPart(..) | Frame::Loss(_) | Frame::Pad(_) | Frame::Repair(..) | Frame::Copy() => {}
+            Frame::KcpPart(..) => self.stats.rare_mut().parts_refused += 1,
+            Frame::Kcp(_) | Frame::Loss(_) | Frame::Pad(_) | Frame::Repair(..) | Frame::Copy() => {}
         }
         Ok(())
     }
@@ -414,5 +420,7 @@ impl Connection {
 const ACKS_MAX: u8 = 4;
 /// A report on a packet before so many others cannot be told from one on a packet that was never sent.
 const AGE_MAX: u64 = 1 << 15;
+/// Most frames of segments that count in a packet: one for each channel.
+pub(super) const KCP_MAX: usize = CHANNELS_MAX;
 /// Most parts of frames that count in a packet. They are cut to fill it: at most three fit.
 const PARTS_MAX: u8 = 16;

@@ -107,6 +107,9 @@ impl Lanes {
 
     /// Notes that a lane reserved this much before a frame, and reserves that much after it.
     pub(super) fn note_reserved(&mut self, (before, after): (u32, u32)) {
+        if before == after {
+            return;
+        }
         let (own, _) = self.receive_shares();
         if let Some(all) = &mut self.beyond_shares {
             *all = all.saturating_sub(before.saturating_sub(own)).saturating_add(after.saturating_sub(own));

@@ -5,12 +5,13 @@ use super::acks::low;
 use super::life::Life;
 use super::path::Route;
 use super::rate::DATAGRAMS;
+use super::receive::KCP_MAX;
 use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
 use crate::session::local_key::Label;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
-use crate::time::{Time, micros};
+use crate::time::Time;
 use std::net::SocketAddr;
 
 /// What a connection has for its owner's socket.
@@ -27,11 +28,13 @@ pub(super) struct Out<'a> {
     pub(super) now: Time,
     pub(super) frames: FrameWriter<'a>,
     pub(super) written: Written,
+    /// Frames of segments.
+    segments: usize,
 }
 
 impl<'a> Out<'a> {
     pub(super) fn new(now: Time, frames: FrameWriter<'a>) -> Self {
-        Self { now, frames, written: Written::default() }
+        Self { now, frames, written: Written::default(), segments: 0 }
     }
 
     /// Writes what has to leave, if it fits.
@@ -152,7 +155,7 @@ impl Connection {
             if is_for_lanes {
                 FrameWriter::begin_kcp(buf);
             }
-            let rtt = (self.measured.rtt.min_micros(), micros(self.keepalive.least())); // a standstill may have made others long
+            let rtt = (self.measured.rtt.min_micros(), self.keepalive.least_micros()); // a standstill may have made others long
             first = self.lanes.update(now, rtt, is_for_lanes.then_some((&mut *buf, frames_end)));
             if first.is_none() {
                 buf.truncate(frames_start);
@@ -174,6 +177,7 @@ impl Connection {
         self.write_control(&mut out);
         let is_control = std::mem::replace(&mut out.written.any, first.is_some());
         if let Some(index) = first {
+            out.segments = 1;
             self.turns.served |= 1 << index;
             self.be_busy(now);
         }
@@ -275,7 +279,7 @@ impl Connection {
             }
         }
         if let Some((index, segments)) = last {
-            out.push(&Frame::Kcp(segments));
+            out.segments += usize::from(out.push(&Frame::Kcp(segments)));
             self.turns.served |= 1 << index;
             self.be_busy(out.now);
         }
@@ -349,6 +353,7 @@ impl Connection {
     pub(super) fn write_lanes(&mut self, out: &mut Out<'_>) {
         let (frame_max, part_max) = (self.frame_max(), self.part_max());
         while self.write_parts(out)
+            && out.segments < KCP_MAX
             && let Some(len) = self.lanes.next_frame()
             && (len > frame_max || out.has_room(len))
             && let Some((index, segments)) = self.lanes.pop()
@@ -358,7 +363,7 @@ impl Connection {
                 self.parts.cut(segments, part_max);
                 continue;
             }
-            out.push(&Frame::Kcp(segments));
+            out.segments += usize::from(out.push(&Frame::Kcp(segments)));
             self.be_busy(out.now);
         }
     }
