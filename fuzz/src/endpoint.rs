@@ -5,12 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientState, Server};
+use whitewater::session::{Client, ClientState, Server, Suite};
 use whitewater::{Channel, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
-/// The operations of a script, after its first byte, which says whether the server asks its application: an
-/// operation in the low half of a byte, an address in the high half.
+/// What the first byte of a script says.
+pub mod flag {
+    /// The server asks its application.
+    pub const ASKS: u8 = 1;
+    /// The suite is hybrid. Without the feature `crypto` there is none.
+    pub const HYBRID: u8 = 2;
+}
+
+/// The operations of a script, after its first byte: an operation in the low half of a byte, an address in the high half.
 pub mod op {
     /// Lets this many ms pass: two bytes.
     pub const WAIT: u8 = 0;
@@ -65,15 +72,22 @@ struct World {
 }
 
 impl World {
-    fn new(asks: bool) -> Self {
+    fn new(flags: u8) -> Self {
         let session = SessionConfig::default();
+        let asks = flags & flag::ASKS != 0;
+        let is_hybrid = cfg!(feature = "crypto") && flags & flag::HYBRID != 0;
+        let suite = if is_hybrid { Suite::HYBRID_TOKEN } else { Suite::Checked };
+        let psk = is_hybrid.then(|| [7; 32].into());
         let server = ServerConfig {
+            suites: vec![suite],
+            psk: psk.clone(),
             max_sessions: SESSIONS,
             half_open: 3,
             ask: asks,
             ..ServerConfig::insecure(session.clone())
         };
-        let mut client = Client::new(&ClientConfig::insecure(session), random(1)).expect("a config");
+        let client = ClientConfig { suite, psk, ..ClientConfig::insecure(session) };
+        let mut client = Client::new(&client, random(1)).expect("a config");
         client.connect(Time::ZERO, &[SERVER.into()]).expect("it is new");
         Self {
             server: Server::new(&server, random(2)).expect("a config"),
@@ -171,7 +185,8 @@ impl World {
         let is_licensed = match (before, after) {
             (ClientState::Hello, ClientState::Connect) => datagram.first() == Some(&kind::CHALLENGE),
             (ClientState::Connect, ClientState::Up | ClientState::Closed) => {
-                datagram.first() == Some(&kind::ACCEPT)
+                // A hybrid suite needs both, in any order.
+                matches!(datagram.first(), Some(&(kind::ACCEPT | kind::KEM_KEY)))
             }
             (ClientState::Up, ClientState::Closing | ClientState::Closed)
             | (ClientState::Closing, ClientState::Closed) => {
@@ -276,7 +291,7 @@ pub fn client_endpoint(script: &[u8]) {
 
 fn run(script: &[u8], to_server: bool) {
     let mut script = Script::new(script);
-    let mut world = World::new(script.u8() & 1 == 1);
+    let mut world = World::new(script.u8());
     let mut given: Vec<Vec<u8>> = Vec::new();
     world.drain();
     while !script.is_done() {
@@ -365,7 +380,8 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         ("raw".to_owned(), [&[0], &up[..], &[op::RAW, 21, 0, kind::RESET], &[0; 20], &traffic].concat()),
     ];
     // A server that asks its application, with a repeated request and a late answer: yes, no, none.
-    let asks = [&[1][..], &honest, &wait(10), &honest, &wait(100), &[op::AGAIN, 1, 0], &wait(200)].concat();
+    let asks =
+        [&[flag::ASKS][..], &honest, &wait(10), &honest, &wait(100), &[op::AGAIN, 1, 0], &wait(200)].concat();
     for (answer, name) in [(0xc0, "yes"), (0xd0, "no"), (0x20, "newest")] {
         let decide = [op::DECIDE | answer, op::HONEST, op::AGAIN, 1, 0];
         let script = [&asks[..], &decide, &wait(100), &up, &traffic, &closed(0)].concat();
@@ -381,6 +397,15 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         ));
         seeds.push((format!("cut-{name}"), [&[0], &before[..], &[op::CUT, 15, 0], &wait(200), &up].concat()));
     }
+    let hybrid: Vec<_> = seeds
+        .iter()
+        .map(|(name, script)| {
+            let mut script = script.clone();
+            script[0] |= flag::HYBRID;
+            (format!("hybrid-{name}"), script)
+        })
+        .collect();
+    seeds.extend(hybrid);
     seeds
 }
 
