@@ -46,7 +46,8 @@ pub(super) fn of_rows(rows: usize) -> u32 {
     u32::try_from(rows).map_or(SAVED_MAX, |rows| rows.saturating_mul(ROW))
 }
 
-/// Most that can be saved up: up to 6 million instructions, as `tools/work.sh` counts them. More than any sum of segments that fit into a datagram takes.
+/// Most that can be saved up: up to 6 million instructions, as `tools/work.sh` counts them. More than any sum of
+/// segments that fit into a datagram takes.
 pub(super) const SAVED_MAX: u32 = 1 << 16;
 /// What each datagram pays, and the bytes for which it pays one unit more: together less than 50,000
 /// instructions for the longest datagram on most paths.

@@ -23,8 +23,8 @@ use zeroize::Zeroizing;
 /// is required, is good and used up.
 ///
 /// Without tokens it may be a recording: whoever saw a client ask, even hours ago, can send the same again, and what
-/// `user` says is the same. They cannot confirm the session. So do nothing in the client's name before
-/// [`Event::Connected`], such as ending its older session or spending what it owns.
+/// `user` says is the same. They cannot confirm the session, unless the suite is `Checked`. So do nothing in the
+/// client's name before [`Event::Connected`], such as ending its older session or spending what it owns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Request<'a> {
