@@ -151,9 +151,9 @@ pub(in crate::session) struct Tells {
     pub(in crate::session) due: Option<Time>,
     /// How many more datagrams repeat the report.
     repeats: u8,
-    /// The share reported last, and the earliest time to report it again.
+    /// The share reported last, and when.
     told: u8,
-    not_before: Time,
+    told_at: Option<Time>,
 }
 
 impl Tells {
@@ -174,7 +174,8 @@ impl Tells {
     /// The report for a datagram that leaves now, given a loss of `share` in 1/255.
     fn peek(&self, now: Time, share: u8) -> Option<LossFrame> {
         let is_news = share != self.told || share > 0;
-        if self.repeats == 0 && !(is_news && self.not_before <= now) {
+        let pause = if share.abs_diff(self.told) > share / 4 { CHANGES } else { REFRESH };
+        if self.repeats == 0 && !(is_news && self.told_at.is_none_or(|at| at + pause <= now)) {
             return None;
         }
         let newest = self.newest.unwrap_or_default();
@@ -193,9 +194,8 @@ impl Tells {
             // never sent.
             (self.newest, self.rebuilt) = (None, 0);
         }
-        let changed = share.abs_diff(self.told) > share / 4;
         self.told = share;
-        self.not_before = now + if changed { CHANGES } else { REFRESH };
+        self.told_at = Some(now);
     }
 }
 
