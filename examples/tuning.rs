@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::{Config, Congestion, Conv, Kcp, Modern, Recovery};
 use whitewater::machine::DatagramQueue;
@@ -115,9 +116,9 @@ fn by_time() -> [(&'static str, Config); 5] {
     [
         ("as it is", with(all)),
         ("at_once off", with(Modern { at_once: false, ..all })),
-        ("repairs 10", with(Modern { repairs: 10, ..all })),
-        ("repairs 30", with(Modern { repairs: 30, ..all })),
-        ("repairs 100", with(Modern { repairs: 100, ..all })),
+        ("repairs auto", with(Modern { repairs: Repairs::Auto, ..all })),
+        ("repairs 30", with(Modern { repairs: Repairs::Budget(30), ..all })),
+        ("repairs 100", with(Modern { repairs: Repairs::Budget(100), ..all })),
     ]
 }
 

@@ -118,6 +118,7 @@ mod wire;
 
 pub use channel::config::ChannelConfig;
 pub use channel::handle::Channel;
+pub use code::budget::Repairs;
 pub use config::ConfigError;
 pub use message::pack::Message;
 #[cfg(feature = "net")]

@@ -8,12 +8,13 @@
 
 use std::slice::from_ref;
 use std::thread;
+use whitewater::Repairs;
 use whitewater::kcp::Modern;
 use whitewater_sim::scenario::{Family, Mode, Score};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
-fn modern(repairs: u8) -> Mode {
+fn modern(repairs: Repairs) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
 }
 
@@ -25,7 +26,7 @@ fn mixed(alice: &Mode, bob: &Mode) -> Mode {
 
 /// Runs 72 cells; none may be worse than turbo+flush, even with more seeds. The ratio of bytes to those of
 /// turbo+flush is limited.
-fn compare(repairs: u8, bytes: f64) {
+fn compare(repairs: Repairs, bytes: f64) {
     let family = Family::grid72();
     let modes = [modern(repairs), Mode::turbo_flush()];
     let run = |mode: Mode| {
@@ -46,9 +47,9 @@ fn compare(repairs: u8, bytes: f64) {
 
 #[test]
 fn with_timed_loss_detection_no_cell_is_worse_than_turbo_with_flush() {
-    compare(0, 1.02);
-    compare(10, 1.02);
-    compare(30, 1.05);
+    compare(Repairs::Off, 1.02);
+    compare(Repairs::Auto, 1.05);
+    compare(Repairs::Budget(30), 1.05);
 }
 
 /// Ratios of the mean and the bytes to those of KCP's fast mode at both ends.
@@ -63,7 +64,7 @@ fn whitewater_at_one_end_beats_kcp_at_both() {
     ] {
         let base = family.run(&fast, SEEDS).unwrap();
         // To a KCP peer, repairs are copies of small segments; they trade bytes for latency.
-        for (ours, bytes) in [(modern(0), 1.04), (modern(30), 1.22)] {
+        for (ours, bytes) in [(modern(Repairs::Off), 1.04), (modern(Repairs::Auto), 1.22)] {
             for (mode, mean) in [
                 (mixed(&ours, &fast), to_fast),
                 (mixed(&ours, &flush), to_flush),

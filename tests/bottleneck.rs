@@ -6,6 +6,7 @@
 
 use crate::common::configs;
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::{Config, Congestion, Conv, Modern};
 use whitewater_sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
@@ -36,7 +37,8 @@ fn copa() -> Mode {
 
 /// Copa, with at most `repairs` % of repairs.
 fn repairing(repairs: u8) -> Mode {
-    Mode::modern(Modern { repairs, ..Modern::default() }).with_congestion("copa", Congestion::Copa)
+    Mode::modern(Modern { repairs: Repairs::Budget(repairs), ..Modern::default() })
+        .with_congestion("copa", Congestion::Copa)
 }
 
 fn cubic() -> Mode {

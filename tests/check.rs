@@ -10,6 +10,7 @@ use common::{Pair, Raw, Setup, Talk, clean, drain, kcp, numbered, pair, presets,
 use proptest::prelude::*;
 use rand::RngExt;
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::{Config, Congestion, Modern, Recovery, Sn};
 use whitewater_sim::{Drive, LinkConfig, Loss, SimRng};
@@ -53,8 +54,11 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
 /// With random settings.
 fn by_time(seed: u64, end: u64) -> Recovery {
     let mut rng = SimRng::new(seed, 78 + end);
-    let (at_once, repairs) = (rng.random_range(0..4) > 0, [0, 10, 100, 200][rng.random_range(0..4)]);
-    Recovery::Modern(Modern { at_once, repairs })
+    let (at_once, repairs) = (rng.random_range(0..4) > 0, rng.random_range(0..5));
+    let within = Duration::from_millis(rng.random_range(1..400));
+    let all =
+        [Repairs::Off, Repairs::Auto, Repairs::Budget(10), Repairs::Budget(200), Repairs::Deadline(within)];
+    Recovery::Modern(Modern { at_once, repairs: all[repairs] })
 }
 
 /// Sends, waits and pauses of the reader in random order; then everything arrives.

@@ -9,14 +9,14 @@ use insta::assert_snapshot;
 use std::time::Duration;
 use whitewater::channel::Resend;
 use whitewater::kcp::Modern;
-use whitewater::{Channel, ChannelConfig};
+use whitewater::{Channel, ChannelConfig, Repairs};
 use whitewater_sim::scenario::{ChannelMode, Family, Latency, Mode, Report, Scenario, Workload};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 /// KCP's modes and ours.
 fn modes() -> [Mode; 7] {
     let [default, normal, fast, turbo, flush] = Mode::baselines();
-    let repairs = Modern { repairs: 30, ..Modern::default() };
+    let repairs = Modern { repairs: Repairs::Budget(30), ..Modern::default() };
     [default, normal, fast, turbo, flush, Mode::modern(Modern::default()), Mode::modern(repairs)]
 }
 

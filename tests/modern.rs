@@ -7,6 +7,7 @@ use crate::common::configs;
 
 use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Congestion, Conv, Kcp, Modern};
@@ -202,7 +203,7 @@ fn modern() -> Mode {
 }
 
 fn repairs(repairs: u8) -> Mode {
-    Mode::modern(Modern { repairs, ..Modern::default() })
+    Mode::modern(Modern { repairs: Repairs::Budget(repairs), ..Modern::default() })
 }
 
 /// One mode at alice's end and another at bob's.

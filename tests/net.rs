@@ -16,6 +16,7 @@ use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
+use whitewater::Repairs;
 use whitewater::kcp::{self, Config, Conv, Modern, PeerCloseReason, PeerEvent, Recovery};
 use whitewater::net::{Error, SocketStats};
 
@@ -225,7 +226,7 @@ fn serve_the_crate_kcp(kcp: Config) {
 
 /// As in ikcp.c, by timing, and with repairs.
 fn recoveries() -> [Config; 3] {
-    let modern = Modern { repairs: 100, ..Modern::default() };
+    let modern = Modern { repairs: Repairs::Budget(100), ..Modern::default() };
     let repairs = Config { recovery: Recovery::Modern(modern), ..configs::turbo() };
     [configs::classic_turbo(), configs::turbo(), repairs]
 }

@@ -10,6 +10,7 @@ use common::{drain, kcp};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::congestion::{CongestionControl, PACING_BURST, Sent};
 use whitewater::kcp::wire::segments;
@@ -190,7 +191,7 @@ impl Peer for Logged {
 #[test]
 fn repairs_are_paced_like_everything_else() {
     for (rate, seed) in [(20_000, 1), (25_000, 2), (50_000, 3), (500_000, 4)] {
-        let recovery = Recovery::Modern(Modern { repairs: 100, ..Modern::default() });
+        let recovery = Recovery::Modern(Modern { repairs: Repairs::Budget(100), ..Modern::default() });
         let config = Config { rcv_wnd: 2048, recovery, ..configs::fast() }; // bob never reads
         let end = || KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap();
         let path = LinkConfig { loss: Loss::Random(0.2), ..LinkConfig::with_rtt(Duration::from_millis(60)) };

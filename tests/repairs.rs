@@ -8,6 +8,7 @@ use rand::RngExt;
 
 use common::{CONV, Raw, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
 use std::collections::VecDeque;
+use whitewater::Repairs;
 use whitewater::inside::code::Encoder;
 use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Kcp, Modern, Sn};
@@ -15,7 +16,7 @@ use whitewater::machine::DatagramQueue;
 use whitewater_sim::scenario::{Family, Mode, Scenario, Score, Workload};
 use whitewater_sim::{LinkConfig, Loss, SimRng};
 
-fn mode(repairs: u8) -> Mode {
+fn mode(repairs: Repairs) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
 }
 
@@ -172,7 +173,7 @@ fn in_no_second_do_repairs_exceed_the_budget_plus_savings() {
 fn acks_of_a_steady_flow_are_combined_unless_something_is_missing() {
     let link = path(0.1);
     let run = |repairs| Scenario::new(Workload::input60(), link.clone(), mode(repairs)).run(1..=3).unwrap();
-    let (none, some) = (run(0), run(20));
+    let (none, some) = (run(Repairs::Off), run(Repairs::Budget(20)));
     let acks = |report: &whitewater_sim::scenario::Report| {
         report.runs.iter().map(|run| run.datagrams[1]).sum::<u64>()
     };
@@ -381,10 +382,12 @@ fn every_message_arrives_with_repairs_on_any_path() {
         vec![late, LinkConfig { loss: bursts, ..path(0.0) }, LinkConfig { outages, ..path(0.01) }];
     links.extend([LinkConfig::mobile(), LinkConfig::congested()]);
     links.extend([0.0, 0.1, 0.3, 0.6].map(path));
-    for (link, repairs) in links.iter().flat_map(|link| [10, 100, 200].map(|repairs| (link, repairs))) {
+    for (link, repairs) in
+        links.iter().flat_map(|link| [10, 100, 200].map(|repairs| (link, Repairs::Budget(repairs))))
+    {
         for workload in [Workload::input60(), Workload::chunk32k(), Workload::duplex()] {
             let report = Scenario::new(workload, link.clone(), mode(repairs)).run(1..=2).unwrap();
-            assert_eq!(report.sent, report.delivered, "{} {repairs} % {link:?}", workload.name);
+            assert_eq!(report.sent, report.delivered, "{} {repairs:?} {link:?}", workload.name);
         }
     }
 }
@@ -393,24 +396,53 @@ fn every_message_arrives_with_repairs_on_any_path() {
 #[test]
 fn repairs_trade_bytes_for_latency() {
     for (family, repairs, mean, p99, bytes) in [
-        (Family::input(), 10, 0.74, 0.67, 0.99),
-        (Family::input(), 30, 0.66, 0.60, 1.03),
-        (Family::input(), 100, 0.56, 0.38, 1.33),
-        (Family::snap(), 10, 0.77, 0.66, 1.05),
-        (Family::snap(), 100, 0.62, 0.32, 1.60),
-        (Family::chunk(), 10, 0.58, 0.50, 1.00),
-        (Family::chunk(), 30, 0.40, 0.40, 1.03),
-        (Family::sparse(), 150, 0.70, 0.33, 1.90),
-        (Family::harsh(), 30, 0.42, 0.33, 1.00),
-        (Family::ge(), 30, 0.87, 0.84, 1.04),
-        (Family::reorder(), 20, 0.75, 0.60, 1.05),
-        (Family::duplex(), 30, 0.66, 0.60, 1.12),
-        (Family::clean(), 100, 0.84, 0.74, 1.00),
+        (Family::input(), Repairs::Budget(10), 0.74, 0.67, 0.99),
+        (Family::input(), Repairs::Budget(30), 0.66, 0.60, 1.03),
+        (Family::input(), Repairs::Budget(100), 0.56, 0.38, 1.33),
+        (Family::snap(), Repairs::Budget(10), 0.77, 0.66, 1.05),
+        (Family::snap(), Repairs::Budget(100), 0.62, 0.32, 1.60),
+        (Family::chunk(), Repairs::Budget(10), 0.58, 0.50, 1.00),
+        (Family::chunk(), Repairs::Budget(30), 0.40, 0.40, 1.03),
+        (Family::sparse(), Repairs::Budget(150), 0.70, 0.33, 1.90),
+        (Family::harsh(), Repairs::Budget(30), 0.42, 0.33, 1.00),
+        (Family::ge(), Repairs::Budget(30), 0.87, 0.84, 1.04),
+        (Family::reorder(), Repairs::Budget(20), 0.75, 0.60, 1.05),
+        (Family::duplex(), Repairs::Budget(30), 0.66, 0.60, 1.12),
+        (Family::clean(), Repairs::Budget(100), 0.84, 0.74, 1.00),
+        (Family::input(), Repairs::Auto, 0.62, 0.55, 1.05),
+        (Family::snap(), Repairs::Auto, 0.77, 0.64, 1.06),
+        (Family::chunk(), Repairs::Auto, 0.36, 0.38, 1.06),
+        (Family::sparse(), Repairs::Auto, 0.83, 0.75, 1.06),
+        (Family::harsh(), Repairs::Auto, 0.27, 0.25, 1.05),
+        (Family::ge(), Repairs::Auto, 0.87, 0.83, 1.04),
+        (Family::clean(), Repairs::Auto, 0.84, 0.74, 1.00),
     ] {
         let [ours, base] = [mode(repairs), Mode::fast()].map(|mode| family.run(&mode, 1..=4).unwrap());
         let score = Score::of(&ours, &base);
-        println!("{} {repairs} %: {:.3} {:.3} {:.3}", family.name, score.mean, score.p99, score.bytes);
+        println!("{} {repairs:?}: {:.3} {:.3} {:.3}", family.name, score.mean, score.p99, score.bytes);
         let is_good = score.mean <= mean && score.p99 <= p99 && score.bytes <= bytes;
-        assert!(is_good, "{} {repairs} %: {score:?}", family.name);
+        assert!(is_good, "{} {repairs:?}: {score:?}", family.name);
     }
+}
+
+/// The deadline is that of the way there and five more messages of a player's input.
+#[test]
+fn with_a_deadline_99_of_100_messages_are_in_time_at_1_15_times_the_bytes() {
+    let family = Family::input();
+    let (mut held, mut bytes) = (0, 0.0);
+    for cell in &family.cells {
+        let within = cell.link.delay + 5 * cell.workload.traffic.every;
+        let run = |mode: &Mode| cell.scenario(mode).run(1001..=1004).unwrap();
+        let (ours, base) = (run(&mode(Repairs::Deadline(within))), run(&Mode::fast()));
+        let latencies = || ours.runs.iter().flat_map(|run| &run.latencies);
+        let late = latencies().filter(|latency| **latency > within).count();
+        let share = late as f64 / latencies().count() as f64;
+        let score = Score::of(std::slice::from_ref(&ours), &[base]);
+        println!("{}: {:.2} % late at {:.2}", cell.name, 100.0 * share, score.bytes);
+        assert!(share < 0.015, "{}: {share}", cell.name);
+        held += u32::from(share <= 0.01);
+        bytes += score.bytes.ln();
+    }
+    let bytes = (bytes / family.cells.len() as f64).exp();
+    assert!(held >= 11 && bytes <= 1.15, "{held} of 12 at {bytes:.3}");
 }

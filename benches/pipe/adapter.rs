@@ -1,6 +1,7 @@
 //! whitewater as a [`Peer`].
 
 use super::{CONV, Peer, Port};
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery, RecvError};
 use whitewater::machine::Output;
@@ -30,7 +31,7 @@ impl<const REPAIRS: u8> Peer for ByTime<REPAIRS> {
     const NAME: &'static str = "ww by time";
 
     fn new(window: u16, port: Port) -> Self {
-        let modern = Modern { repairs: REPAIRS, ..Modern::default() };
+        let modern = Modern { repairs: Repairs::Budget(REPAIRS), ..Modern::default() };
         Self(Whitewater::with(window, Recovery::Modern(modern), port))
     }
 

@@ -1,9 +1,9 @@
 //! The goals of whitewater compared with KCP, and its results.
 
-use super::{mixed, ours};
+use super::ours;
 use std::error::Error;
 use std::time::Duration;
-use whitewater::Time;
+use whitewater::{Repairs, Time};
 use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -14,86 +14,81 @@ struct Bar {
     bytes: f64,
     demanded: [f64; 2],
     hoped: [f64; 2],
-    /// The value of `repairs` for it, percent.
-    repairs: u8,
-    /// The same for the other end, if that has traffic of its own.
-    answer: Option<u8>,
 }
+
+/// What all goals are tried with.
+const SETTINGS: [Repairs; 2] = [Repairs::Auto, Repairs::Budget(130)];
 
 /// Prints all of them except those with a bottleneck, which have their own example.
 pub(crate) fn print(seeds: u64) -> Result<(), Box<dyn Error>> {
-    println!("| | bytes | demanded | hoped for | repairs | here | holds |\n|---|---:|---|---|---:|---|---|");
+    println!(
+        "| | bytes | demanded | hoped for | auto | repairs 130 % | holds |\n|---|---:|---|---|---|---|---|"
+    );
     print_upstream(10 * seeds)?;
     for bar in bars() {
         let base = bar.family.run(&Mode::fast(), 1..=seeds)?;
-        let answer = bar.answer.unwrap_or(bar.repairs);
-        let score = Score::of(&bar.family.run(&mixed(&ours(bar.repairs), &ours(answer)), 1..=seeds)?, &base);
-        let here = [score.mean, score.p99];
-        let holds = is_at_most(&here, &bar.demanded) && is_at_most(&[score.bytes], &[bar.bytes]);
-        println!(
-            "| {} | {:.2} | {} | {} | {} %{} | {} at {:.2} | {} |",
-            bar.what,
-            bar.bytes,
-            figures(&bar.demanded),
-            figures(&bar.hoped),
-            bar.repairs,
-            bar.answer.map(|answer| format!(", back {answer} %")).unwrap_or_default(),
-            figures(&here),
-            score.bytes,
-            yes(holds)
-        );
+        let mut here = Vec::new();
+        for repairs in SETTINGS {
+            let score = Score::of(&bar.family.run(&ours(repairs), 1..=seeds)?, &base);
+            here.push((vec![score.mean, score.p99], score.bytes));
+        }
+        print_bar(bar.what, bar.bytes, [&bar.demanded, &bar.hoped], &here);
     }
-    let opened = Scenario::new(Workload::reopen(), lossy(0.1), ours(0)).run(1..=10 * seeds)?;
+    let opened = Scenario::new(Workload::reopen(), lossy(0.1), ours(Repairs::Auto)).run(1..=10 * seeds)?;
     print_tail("a closed window opens, p99", 1.2, 0.8, &opened, Duration::ZERO);
     let outage = Time::from_millis(20_000)..Time::from_millis(23_000);
     let link = LinkConfig { outages: vec![outage], ..lossy(0.01) };
-    let interrupted = Scenario::new(Workload::input60(), link, ours(0)).run(1..=5 * seeds)?;
+    let interrupted = Scenario::new(Workload::input60(), link, ours(Repairs::Auto)).run(1..=5 * seeds)?;
     print_tail("an outage of 3 s costs beyond it, p99", 0.25, 0.12, &interrupted, Duration::from_secs(3));
     Ok(())
 }
 
 fn bars() -> Vec<Bar> {
-    let bar = |what, family, bytes, demanded, hoped, repairs| {
-        let answer = None;
-        Bar { what, family, bytes, demanded, hoped, repairs, answer }
-    };
-    let duplex = bar("both directions", Family::duplex(), 1.02, [0.67, 0.64], [0.57, 0.45], 25);
+    let bar = |what, family, bytes, demanded, hoped| Bar { what, family, bytes, demanded, hoped };
     vec![
-        bar("60 Hz x 100 B", Family::input(), 1.0, [0.67, 0.64], [0.57, 0.45], 22),
-        bar("60 Hz x 100 B", Family::input(), 1.1, [0.62, 0.57], [0.55, 0.40], 50),
-        bar("60 Hz x 100 B", Family::input(), 1.5, [0.56, 0.37], [0.52, 0.30], 110),
-        bar("20 Hz x 1200 B", Family::snap(), 1.02, [0.79, 0.73], [0.72, 0.58], 5),
-        bar("20 Hz x 1200 B", Family::snap(), 1.2, [0.72, 0.63], [0.66, 0.50], 45),
-        bar("20 Hz x 1200 B", Family::snap(), 2.0, [0.62, 0.28], [0.58, 0.20], 140),
-        bar("1 Hz x 32 KiB", Family::chunk(), 1.0, [0.47, 0.45], [0.32, 0.20], 20),
-        bar("1 Hz x 32 KiB", Family::chunk(), 1.1, [0.32, 0.32], [0.27, 0.12], 60),
-        bar("1 Hz x 100 B", Family::sparse(), 1.0, [0.85, 0.80], [0.78, 0.60], 0),
-        bar("1 Hz x 100 B", Family::sparse(), 2.0, [0.72, 0.30], [0.67, 0.20], 150),
-        bar("30 % loss", Family::harsh(), 1.0, [0.36, 0.33], [0.24, 0.20], 38),
-        bar("bursts of loss", Family::ge(), 1.07, [0.87, 0.85], [0.78, 0.70], 30),
-        bar("reordering", Family::reorder(), 1.15, [0.74, 0.62], [0.67, 0.45], 30),
-        // The snapshots in the other direction are large, and nothing waits for a single one for long.
-        Bar { answer: Some(2), ..duplex },
-        bar("no loss", Family::clean(), 1.0, [0.84, 0.74], [0.84, 0.74], 100),
+        bar("60 Hz x 100 B", Family::input(), 1.0, [0.67, 0.64], [0.57, 0.45]),
+        bar("60 Hz x 100 B", Family::input(), 1.1, [0.62, 0.57], [0.55, 0.40]),
+        bar("60 Hz x 100 B", Family::input(), 1.5, [0.56, 0.37], [0.52, 0.30]),
+        bar("20 Hz x 1200 B", Family::snap(), 1.02, [0.79, 0.73], [0.72, 0.58]),
+        bar("20 Hz x 1200 B", Family::snap(), 1.2, [0.72, 0.63], [0.66, 0.50]),
+        bar("20 Hz x 1200 B", Family::snap(), 2.0, [0.62, 0.28], [0.58, 0.20]),
+        bar("1 Hz x 32 KiB", Family::chunk(), 1.0, [0.47, 0.45], [0.32, 0.20]),
+        bar("1 Hz x 32 KiB", Family::chunk(), 1.1, [0.32, 0.32], [0.27, 0.12]),
+        bar("1 Hz x 100 B", Family::sparse(), 1.0, [0.85, 0.80], [0.78, 0.60]),
+        bar("1 Hz x 100 B", Family::sparse(), 2.0, [0.72, 0.30], [0.67, 0.20]),
+        bar("30 % loss", Family::harsh(), 1.0, [0.36, 0.33], [0.24, 0.20]),
+        bar("bursts of loss", Family::ge(), 1.07, [0.87, 0.85], [0.78, 0.70]),
+        bar("reordering", Family::reorder(), 1.15, [0.74, 0.62], [0.67, 0.45]),
+        bar("both directions", Family::duplex(), 1.02, [0.67, 0.64], [0.57, 0.45]),
+        bar("no loss", Family::clean(), 1.0, [0.84, 0.74], [0.84, 0.74]),
     ]
 }
 
 /// KCP's test.cpp, compared with the fastest KCP at both ends.
 fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {
     let run = |mode| Scenario::upstream(mode).run(1..=seeds);
-    let score = Score::of(&[run(ours(UPSTREAM_REPAIRS))?], &[run(Mode::turbo())?]);
-    let here = [score.mean, score.p99, score.mean_max];
+    let base = [run(Mode::turbo())?];
+    let mut here = Vec::new();
+    for repairs in SETTINGS {
+        let score = Score::of(&[run(ours(repairs))?], &base);
+        here.push((vec![score.mean, score.p99, score.mean_max], score.bytes));
+    }
     let (demanded, hoped) = ([0.85, 0.80, 0.85], [0.75, 0.60, 0.65]);
-    let holds = is_at_most(&here, &demanded) && is_at_most(&[score.bytes], &[1.0]);
-    println!(
-        "| test.cpp: mean / p99 / mean max | 1.00 | {} | {} | {UPSTREAM_REPAIRS} % | {} at {:.2} | {} |",
-        figures(&demanded),
-        figures(&hoped),
-        figures(&here),
-        score.bytes,
-        yes(holds)
-    );
+    print_bar("test.cpp: mean / p99 / mean max", 1.0, [&demanded, &hoped], &here);
     Ok(())
+}
+
+/// Prints a row. Holds if one of the settings reaches the goal.
+fn print_bar(what: &str, bytes: f64, [demanded, hoped]: [&[f64]; 2], here: &[(Vec<f64>, f64)]) {
+    let holds = |(here, cost): &(Vec<f64>, f64)| is_at_most(here, demanded) && is_at_most(&[*cost], &[bytes]);
+    let cells: Vec<_> = here.iter().map(|(here, cost)| format!("{} at {cost:.2}", figures(here))).collect();
+    println!(
+        "| {what} | {bytes:.2} | {} | {} | {} | {} |",
+        figures(demanded),
+        figures(hoped),
+        cells.join(" | "),
+        yes(here.iter().any(holds))
+    );
 }
 
 /// The 99th percentile, over the seeds, of the longest latency, minus `free`.
@@ -104,7 +99,7 @@ fn print_tail(what: &str, demanded: f64, hoped: f64, report: &Report, free: Dura
     let p99 = longest.get((longest.len() * 99).div_ceil(100).saturating_sub(1)).copied();
     let seconds = p99.unwrap_or(Duration::MAX).saturating_sub(free).as_secs_f64();
     let holds = yes(is_at_most(&[seconds], &[demanded]));
-    println!("| {what} | | {demanded} s | {hoped} s | 0 % | {seconds:.2} s | {holds} |");
+    println!("| {what} | | {demanded} s | {hoped} s | {seconds:.2} s | | {holds} |");
 }
 
 /// A round trip of 60 ms, without a bottleneck.
@@ -125,6 +120,3 @@ fn figures(figures: &[f64]) -> String {
 fn yes(holds: bool) -> &'static str {
     if holds { "yes" } else { "no" }
 }
-
-/// The value of `repairs` for test.cpp, percent.
-const UPSTREAM_REPAIRS: u8 = 28;

@@ -5,6 +5,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
+use whitewater::Repairs;
 use whitewater_sim::scenario::{Mode, Scenario, Workload};
 
 /// The curve of a mode: a value for each loss in percent.
@@ -17,7 +18,13 @@ struct Curve {
 
 /// Runs every mode at every loss and writes the picture to `path`.
 pub(crate) fn draw(seeds: u64, path: &str) -> Result<(), Box<dyn Error>> {
-    let modes = [Mode::fast(), Mode::turbo_flush(), ours(0), ours(30), ours(100)];
+    let modes = [
+        Mode::fast(),
+        Mode::turbo_flush(),
+        ours(Repairs::Off),
+        ours(Repairs::Auto),
+        ours(Repairs::Budget(100)),
+    ];
     let curves = modes.iter().map(|mode| curve(mode, seeds)).collect::<Result<Vec<_>, _>>()?;
     let mut svg = String::new();
     fill(&mut svg, seeds, &curves).map_err(|error| format!("no picture: {error}"))?;

@@ -7,17 +7,20 @@
 //! cargo run --release --example families -- SEEDS curve [FILE]      a picture of latency over loss (loss.svg)
 //! cargo run --release --example families -- SEEDS cells [FAMILY..]  a row per cell, marked if worse than turbo + flush
 //! cargo run --release --example families -- SEEDS stock             whitewater at one end, KCP at the other
+//! cargo run --release --example families -- SEEDS deadline          how many messages are there in time
 //! cargo run --release --example families -- SEEDS worse             which of 72 cells are worse than turbo + flush
 //! ```
 
 mod bars;
 mod curve;
+mod deadline;
 #[path = "../latency/modes.rs"]
 mod modes;
 
 use std::error::Error;
 use std::slice::from_ref;
 use std::time::{Duration, Instant};
+use whitewater::Repairs;
 use whitewater::kcp::Modern;
 use whitewater_sim::LinkConfig;
 use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
@@ -31,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(("curve", file)) => curve::draw(seeds, file.first().map_or("loss.svg", |file| file)),
         Some(("cells", families)) => print_cells(seeds, families),
         Some(("stock", _)) => print_stock(seeds),
+        Some(("deadline", _)) => deadline::print(seeds),
         Some(("worse", _)) => print_worse(seeds),
         _ => print_families(seeds, &wanted),
     }
@@ -42,10 +46,17 @@ fn is_wanted(name: &str, wanted: &[String]) -> bool {
 
 /// The modes that are compared with KCP.
 fn modes() -> [Mode; 6] {
-    [Mode::turbo_flush(), ours(0), ours(10), ours(20), ours(30), ours(100)]
+    [
+        Mode::turbo_flush(),
+        ours(Repairs::Off),
+        ours(Repairs::Auto),
+        ours(Repairs::Budget(10)),
+        ours(Repairs::Budget(30)),
+        ours(Repairs::Budget(100)),
+    ]
 }
 
-fn ours(repairs: u8) -> Mode {
+fn ours(repairs: Repairs) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
 }
 
@@ -55,7 +66,7 @@ fn print_families(seeds: u64, wanted: &[String]) -> Result<(), Box<dyn Error>> {
     }
     println!("mean / p99 / bytes, as ratios to KCP fast\n");
     println!(
-        "| | turbo + flush | by time | repairs 10 % | 20 % | 30 % | 100 % |\n|---|---|---|---|---|---|---|"
+        "| | turbo + flush | by time | auto | repairs 10 % | 30 % | 100 % |\n|---|---|---|---|---|---|---|"
     );
     for family in Family::all().iter().filter(|family| is_wanted(family.name, wanted)) {
         print_family(family, seeds)?;
@@ -154,7 +165,7 @@ fn print_worse(seeds: u64) -> Result<(), Box<dyn Error>> {
 fn print_stock(seeds: u64) -> Result<(), Box<dyn Error>> {
     let (fast, flush) = (Mode::fast(), Mode::turbo_flush());
     let mut rows = Vec::new();
-    for ours in [ours(0), ours(30)] {
+    for ours in [ours(Repairs::Off), ours(Repairs::Auto)] {
         rows.extend([mixed(&ours, &fast), mixed(&ours, &flush), mixed(&fast, &ours), mixed(&flush, &ours)]);
     }
     println!("mean / p99 / bytes, as ratios to KCP fast at both ends\n");
@@ -162,7 +173,7 @@ fn print_stock(seeds: u64) -> Result<(), Box<dyn Error>> {
     let families = [Family::input(), Family::snap(), Family::chunk(), Family::sparse()];
     let run = |family: &Family, mode: &Mode| family.run(mode, 1..=seeds);
     let base = families.iter().map(|family| run(family, &fast)).collect::<Result<Vec<_>, _>>()?;
-    for mode in rows.iter().chain([&flush, &ours(0)]) {
+    for mode in rows.iter().chain([&flush, &ours(Repairs::Off)]) {
         let mut row = format!("| {} |", mode.name);
         for (family, base) in families.iter().zip(&base) {
             row += &format!(" {} |", ratios(&Score::of(&run(family, mode)?, base)));

@@ -6,6 +6,7 @@ use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::kcp::{Congestion, Modern};
 use whitewater_sim::scenario::{Answer, Mode, Traffic, Workload};
 use whitewater_sim::{LinkConfig, Loss};
@@ -282,10 +283,11 @@ fn mode(name: &str) -> Result<Mode, String> {
         "fast" => Mode::fast(),
         "turbo" => Mode::turbo(),
         "turbo+flush" => Mode::turbo_flush(),
-        "by-time" => repairs(0),
-        "repairs10" => repairs(10),
-        "repairs30" => repairs(30),
-        "repairs100" => repairs(100),
+        "by-time" => repairs(Repairs::Off),
+        "auto" => repairs(Repairs::Auto),
+        "repairs10" => repairs(Repairs::Budget(10)),
+        "repairs30" => repairs(Repairs::Budget(30)),
+        "repairs100" => repairs(Repairs::Budget(100)),
         _ => return Err(format!("no mode '{name}': it is {}", MODES.replace(',', ", "))),
     })
 }

@@ -13,7 +13,7 @@ pub(crate) fn color(mode: &str) -> RGBColor {
         "turbo + flush" => RGBColor(213, 94, 0),
         "by time" => RGBColor(0, 114, 178),
         "repairs 10 %" => RGBColor(86, 180, 233),
-        "repairs 30 %" => RGBColor(0, 158, 115),
+        "auto" | "repairs 30 %" => RGBColor(0, 158, 115),
         "repairs 100 %" => RGBColor(140, 86, 40),
         _ => RGBColor(128, 128, 128),
     }

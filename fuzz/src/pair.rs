@@ -5,6 +5,7 @@ use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::{Config, Congestion, Conv, Kcp, Modern, Recovery, Sn};
 use whitewater::machine::DatagramQueue;
@@ -367,7 +368,12 @@ fn config(script: &mut Script<'_>, stream: bool) -> Config {
 
 /// As in ikcp.c, or by timing, with or without repairs.
 fn recovery(flags: u8) -> Recovery {
-    let repairs = if flags & 8 != 0 { 50 + (flags >> 4) * 10 } else { 0 };
+    let repairs = match flags >> 4 {
+        _ if flags & 8 == 0 => Repairs::Off,
+        0 => Repairs::Auto,
+        1 => Repairs::Deadline(Duration::from_millis(100)),
+        more => Repairs::Budget(50 + more * 10),
+    };
     match flags & 4 {
         0 => Recovery::Classic,
         _ => Recovery::Modern(Modern { repairs, ..Modern::default() }),

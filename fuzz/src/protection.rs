@@ -4,6 +4,7 @@
 
 use super::script::{Script, payload};
 use std::time::Duration;
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::inside::code::Encoder;
 use whitewater::kcp::wire::{Command, HEADER_LEN, Header, segments};
@@ -87,7 +88,11 @@ pub fn protection(bytes: &[u8]) {
 }
 
 fn config(percent: u8) -> Config {
-    let repairs = 1 + percent % 200;
+    let repairs = match percent {
+        201..228 => Repairs::Auto,
+        228.. => Repairs::Deadline(Duration::from_millis(u64::from(percent - 227) * 16)),
+        _ => Repairs::Budget(percent),
+    };
     Config {
         recovery: Recovery::Modern(Modern { repairs, ..Modern::default() }),
         ..Config::classic().nodelay(1, 10, 2, true)
@@ -249,7 +254,12 @@ impl Rig {
 
 fn percent(config: &Config) -> u64 {
     match config.recovery {
-        Recovery::Modern(Modern { repairs, .. }) => repairs.into(),
+        Recovery::Modern(Modern { repairs, .. }) => match repairs {
+            Repairs::Off => 0,
+            Repairs::Auto => 100,
+            Repairs::Budget(percent) => percent.into(),
+            _ => 200,
+        },
         _ => 0,
     }
 }

@@ -4,6 +4,7 @@ use crate::messages::{is_intact, messages};
 use crate::ours::{self, Echo};
 use crate::relay::{Relay, network};
 use std::net::SocketAddr;
+use whitewater::Repairs;
 use whitewater::kcp::{self, Config, Modern, Recovery, Stats};
 
 /// Windows of both ends, segments: a socket's buffer has room for this many.
@@ -37,7 +38,7 @@ impl By {
             Self::Classic => Config { recovery: Recovery::Classic, ..config },
             Self::Time => config,
             Self::TimeAndCopies => {
-                let modern = Modern { repairs: 100, ..Modern::default() };
+                let modern = Modern { repairs: Repairs::Budget(100), ..Modern::default() };
                 Config { recovery: Recovery::Modern(modern), ..config }
             }
         }

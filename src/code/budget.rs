@@ -1,5 +1,38 @@
 //! How many bytes repairs may take.
 
+use crate::config::{ConfigError, in_range, time_in_range};
+use std::time::Duration;
+
+/// How many bytes to spend on protection, which replaces what gets lost before it could be sent again. Nothing is spent
+/// without loss, nor on a path with a queue, which more bytes would only lengthen.
+///
+/// docs/TUNING.md measures the effect of each choice.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Repairs {
+    /// Send none, and do not use those of the peer.
+    #[default]
+    Off,
+    /// As many as replace about their own bytes of resends and acknowledgements: about 5 % more bytes than without.
+    Auto,
+    /// At most this share of the bytes sent, in percent: 0 to 200. The share in use follows the measured loss. 0: send
+    /// none, but use those of the peer.
+    Budget(u8),
+    /// As few as get 99 of 100 messages to the peer within this time: 1 ms to 10 s. Messages that are longer than a
+    /// segment may take longer.
+    Deadline(Duration),
+}
+
+impl Repairs {
+    pub(crate) fn check(self) -> Result<(), ConfigError> {
+        match self {
+            Self::Off | Self::Auto => Ok(()),
+            Self::Budget(percent) => in_range("repairs", percent, 0..=BUDGET_MAX),
+            Self::Deadline(within) => time_in_range("repairs", within, 1..=DEADLINE_MAX),
+        }
+    }
+}
+
 /// Bytes that new segments have earned for repairs and that repairs have not spent yet.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
@@ -12,6 +45,12 @@ impl Budget {
     pub(crate) fn earn(&mut self, share: u32, bytes: u64) {
         let share = u64::from(share);
         self.earned = (self.earned + share * bytes.min(BUCKET)).min(share * BUCKET);
+    }
+
+    /// Adds what [`pays`] returned. Nothing is saved up if that is nothing.
+    pub(crate) fn earn_back(&mut self, earned: u64) {
+        let most = if earned > 0 { earned.max(SAVED * u64::from(WHOLE)) } else { 0 };
+        self.earned = (self.earned + earned).min(most);
     }
 
     pub(crate) fn affords(&self, bytes: u64) -> bool {
@@ -40,6 +79,20 @@ pub(crate) fn share(loss: u32, percent: u8, together: u32) -> u32 {
     u32::try_from(share).map_or(u32::MAX, |share| share.min(percent * WHOLE / 100))
 }
 
+/// What `segments` new segments of `bytes` on the wire earn, in 1/65,535 of a byte, if repairs are to replace about
+/// their own bytes. `loss` and `together` are as in [`share`].
+///
+/// A lost segment costs a resend, its acknowledgement, and what is resent needlessly around it. Repairs replace more of
+/// that the more segments they cover: one that covers a single segment is only a copy of it. They never take more bytes
+/// than what they cover. The factors are those with
+/// which the families of docs/LATENCY.md arrive soonest at 1.05 times the bytes of KCP fast.
+pub(crate) fn pays(loss: u32, (segments, bytes): (u32, u64), together: u32) -> u64 {
+    let (loss, together) = (u64::from(loss.min(WHOLE)), u64::from(together.max(1)));
+    let again = loss + loss * loss * 7 / (10 * u64::from(WHOLE)); // resends get lost as well
+    let earned = (bytes + u64::from(segments) * AROUND) * again * 7 * together / (5 * (together + 2));
+    earned.min(bytes * u64::from(WHOLE))
+}
+
 /// Whether a smoothed round trip is so much longer than the shortest one, both in µs, that a queue must have
 /// built up on the path. Repairs would lengthen that queue.
 pub(crate) const fn is_queued(srtt: u64, min: u64) -> bool {
@@ -50,6 +103,14 @@ pub(crate) const fn is_queued(srtt: u64, min: u64) -> bool {
 const QUEUE: u64 = 20_000;
 /// The budget holds at most what this many bytes sent have earned.
 const BUCKET: u64 = 64 << 10;
+/// Most bytes that are saved up of what pays.
+const SAVED: u64 = 32 << 10;
+/// What a lost segment costs besides its resend, bytes.
+const AROUND: u64 = 160;
+/// Longest deadline, ms.
+const DEADLINE_MAX: u64 = 10_000;
+/// Largest budget, percent.
+const BUDGET_MAX: u8 = 200;
 /// Standard deviations above the average loss that 100 % pays for.
 const DEVIATIONS: u32 = 6;
 
@@ -79,7 +140,12 @@ impl LossShare {
 
     /// Takes back one recent loss that turned out not to be one.
     pub(crate) fn excuse(&mut self) {
-        self.share = self.share.saturating_sub((WHOLE - self.share) / self.over);
+        self.share = self.share.saturating_sub(WHOLE / self.over);
+    }
+
+    /// One of the recent losses was only late, which counts for 1/32 of one.
+    pub(crate) fn was_late(&mut self) {
+        self.share = self.share.saturating_sub(WHOLE / self.over * 31 / 32);
     }
 
     /// The share in 1/65,535; 0 if it is negligible.

@@ -1,6 +1,7 @@
 //! The settings of a control block.
 
 use super::congestion::Congestion;
+use crate::code::budget::Repairs;
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
 use crate::config::{ConfigError, in_range};
 use crate::wire::{DatagramQueue, HEADER_LEN};
@@ -79,11 +80,10 @@ settings! {
         /// Send and acknowledge at once, whenever [`Kcp::update`](super::Kcp::update) is called. Otherwise, once per
         /// `interval`.
         pub at_once: bool = true;
-        /// Most bytes spent on protecting segments before they are lost, in percent of the bytes sent: 0 to 200. The
-        /// share in use follows the measured loss. If the peer has this above 0 too, repairs are sent, from which it
-        /// rebuilds lost segments without a round trip. To any other peer, segments of up to 400 bytes are sent twice.
-        /// Whoever can forge a datagram can forge what is rebuilt from it as well.
-        pub repairs: u8 = 0, 0..=200;
+        /// How much to spend on protecting segments before they are lost. If the peer has this on too, repairs are sent,
+        /// from which it rebuilds lost segments without a round trip. To any other peer, segments of up to 400 bytes are
+        /// sent twice. Whoever can forge a datagram can forge what is rebuilt from it as well.
+        pub repairs: Repairs = Repairs::Off;
     }
 }
 
@@ -160,7 +160,7 @@ impl Config {
         in_range("rcv_mtu", self.rcv_mtu, self.mtu..=MTU_MAX)?;
         in_range("snd_queue_bytes", self.snd_queue_bytes, self.mtu.into()..=1 << 30)?;
         match &self.recovery {
-            Recovery::Modern(modern) => modern.check_ranges(),
+            Recovery::Modern(modern) => modern.check_ranges().and(modern.repairs.check()),
             Recovery::Classic => Ok(()),
         }
     }
@@ -188,7 +188,10 @@ impl Config {
 
     #[inline]
     pub(super) const fn has_repairs(&self) -> bool {
-        matches!(self.recovery, Recovery::Modern(Modern { repairs: 1.., .. }))
+        match self.recovery {
+            Recovery::Modern(Modern { repairs, .. }) => !matches!(repairs, Repairs::Off),
+            Recovery::Classic => false,
+        }
     }
 
     /// Whether what is due is sent at once, without waiting for the next interval.

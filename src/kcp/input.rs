@@ -145,7 +145,8 @@ impl<O: Output> Kcp<O> {
         let segments = self.sender.una().0.wrapping_sub(una.0);
         if self.config.is_by_time() {
             let has_progress = segments > 0 || self.sender.in_flight < in_flight;
-            self.after_acks_by_time(now, acked, segments, has_progress);
+            let had_holes = self.sender.nxt.0.wrapping_sub(una.0) != in_flight;
+            self.after_acks_by_time(now, acked, segments, (has_progress, had_holes));
         } else {
             self.after_acks(acked);
         }

@@ -212,7 +212,7 @@ impl Work {
         let rebuild = self.rebuild.as_deref().map_or(0, Rebuild::memory);
         size_of::<Self>()
             + self.acks.memory()
-            + self.by_time.flights.memory()
+            + self.by_time.memory()
             + self.spare.capacity()
             + rebuild
             + self.observer.as_deref().map_or(0, Observer::memory)

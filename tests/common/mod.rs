@@ -22,6 +22,7 @@ pub(crate) use message::{Digit, packed, unpacked};
 pub(crate) use packets::{PacketEnd, packet_pair, payload};
 use std::time::Duration;
 pub(crate) use talk::{End, Pair, Setup, Talk, clean, kcp, lossy, numbered, pair, rough};
+use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::congestion::CongestionControl;
 use whitewater::kcp::{Config, Modern, Recovery};
@@ -42,7 +43,7 @@ pub(crate) fn presets() -> [(&'static str, Config); 7] {
 
 /// Loss detection by timing, with at most this percentage of repairs.
 pub(crate) fn repairing(percent: u8) -> Config {
-    let modern = Modern { repairs: percent, ..Modern::default() };
+    let modern = Modern { repairs: Repairs::Budget(percent), ..Modern::default() };
     Config { recovery: Recovery::Modern(modern), ..configs::turbo() }
 }
 

@@ -1,11 +1,13 @@
 //! Takes acknowledgements that name transmissions.
 
 use super::{ByTime, Sent};
+use crate::code::budget::Repairs;
+use crate::kcp::config::{Modern, Recovery};
 use crate::kcp::input::{Acked, acks_alike};
 use crate::kcp::stats::count;
 use crate::kcp::transmit::Flight;
 use crate::kcp::{Kcp, Work};
-use crate::time::{Millis, Time};
+use crate::time::{Millis, Time, micros};
 use crate::wire::{Output, RawHeader};
 use std::time::Duration;
 
@@ -32,6 +34,7 @@ impl<O: Output> Kcp<O> {
                 && let Some(segment) = self.sender.remove(ack.sn())
             {
                 acked.bytes += u32::from(segment.len);
+                acked.arrivals.echoed(ack.ts(), &segment.flight);
                 if !acked.is_rebuilt {
                     self.transmission_arrived(now, ack, &segment.flight, acked);
                 }
@@ -71,9 +74,9 @@ impl<O: Output> Kcp<O> {
         now: Time,
         acked: &Acked,
         segments: u32,
-        has_progress: bool,
+        (has_progress, had_holes): (bool, bool),
     ) {
-        let in_flight = self.sender.in_flight;
+        let (in_flight, una) = (self.sender.in_flight, self.sender.una());
         let Some(Work { by_time, .. }) = self.work.as_deref_mut() else { return };
         let ByTime { rack, flights, protection, hold, undo, .. } = by_time;
         if in_flight == 0 {
@@ -83,6 +86,7 @@ impl<O: Output> Kcp<O> {
             rack.progress(now);
         }
         let Arrivals { newest, named, oldest, needless, has_first, has_resend, .. } = acked.arrivals;
+        let Arrivals { excused, latest, shows_loss, .. } = acked.arrivals;
         if let Some((_, age)) = newest
             && rack.held.is_none()
         {
@@ -90,6 +94,18 @@ impl<O: Output> Kcp<O> {
         }
         // Each resend hides when the transmission before it arrived.
         rack.unsure(has_resend && !has_first && needless == 0);
+        if segments > 0
+            && let Recovery::Modern(Modern { repairs: Repairs::Deadline(within), .. }) = self.config.recovery
+        {
+            let replaced = latest.filter(|_| had_holes || shows_loss);
+            let replaced = replaced.map(|ts| now.before(acked.arrivals.age(ts).into()));
+            protection.timely.arrived(
+                una,
+                replaced,
+                micros(within).saturating_sub(u64::from(self.rtt.srtt) / 2),
+            );
+        }
+        protection.excuse_named(excused);
         if needless > 0 {
             protection.excuse(needless);
             undo.needless(&mut self.congestion, now);
@@ -134,6 +150,11 @@ pub(in crate::kcp) struct Arrivals {
     oldest: u32,
     /// Number of segments that had arrived before they were resent.
     needless: u32,
+    /// Number of those whose transmission before the last an ACK named.
+    excused: u32,
+    /// The newest token, also if it is that of a repair, and whether one of them shows that a segment had been lost.
+    latest: Option<Millis>,
+    shows_loss: bool,
     /// Whether a transmission arrived that tells how long it took: its segment was sent only once, or the transmission
     /// before was sent so long ago that it must be lost.
     has_first: bool,
@@ -144,6 +165,15 @@ pub(in crate::kcp) struct Arrivals {
 impl Arrivals {
     pub(in crate::kcp) fn new(now: Millis, min_rtt: Option<u32>) -> Self {
         Self { now, min_rtt: min_rtt.unwrap_or(0), ..Self::default() }
+    }
+
+    /// An ACK echoes the token `ts`: that of a transmission of its segment, or of the repair that it was rebuilt from.
+    fn echoed(&mut self, ts: Millis, flight: &Flight) {
+        if self.latest.is_none_or(|latest| ts.since(latest) > 0) {
+            self.latest = Some(ts);
+        }
+        self.shows_loss |= flight.xmit > 1 || flight.ts != ts;
+        self.excused += u32::from(flight.xmit > 1 && flight.resend_at == ts);
     }
 
     /// An ACK names the transmission with the token `ts`, sent `age` µs ago. `flight`: the last transmission of its

@@ -12,6 +12,7 @@ mod proven;
 mod rebuild;
 mod resend;
 mod spread;
+mod timely;
 mod waits;
 
 use detect::{Rack, Sent};

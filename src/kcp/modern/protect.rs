@@ -1,7 +1,8 @@
 //! Protects segments in flight before they are lost, within a budget of bytes.
 
+use super::timely::Timely;
 use super::waits::Gap;
-use crate::code::budget::{LossShare, WHOLE, is_queued, share};
+use crate::code::budget::{LossShare, Repairs, WHOLE, is_queued, pays, share};
 use crate::code::{Draft, Encoder, Protector, Source};
 use crate::kcp::config::{OVERHEAD, REPAIR_OVERHEAD};
 use crate::kcp::congestion::Controller;
@@ -14,7 +15,7 @@ use crate::wire::{Command, HEADER_LEN, Header, Output};
 
 /// Protects what is in flight: with repairs if the peer rebuilds, otherwise with copies.
 ///
-/// New segments earn a share of their bytes, which follows the loss and ends at the setting `repairs`. Protection
+/// New segments earn a share of their bytes, which follows the loss and the setting `repairs`. Protection
 /// spends it, unless the congestion controller holds segments back. Nothing is earned without loss, or while long round
 /// trips show a queue on the path, which protection would only lengthen.
 #[derive(Debug)]
@@ -23,6 +24,9 @@ pub(in crate::kcp) struct Protection {
     /// The share of transmissions that were resends.
     resent: LossShare,
     protector: Protector,
+    pub(super) timely: Timely,
+    /// Whether there is enough for repairs in datagrams of their own.
+    is_rich: bool,
     /// The first new segment of each of the last two flushes, the later first, to copy from. `None`: there was none.
     flushes: [Option<Sn>; 2],
     pub(super) gap: Gap,
@@ -49,6 +53,8 @@ impl Default for Protection {
             peer: Peer::Unknown,
             resent: LossShare::assumed(ASSUMED),
             protector: Protector::default(),
+            timely: Timely::default(),
+            is_rich: false,
             flushes: [None; 2],
             gap: Gap::default(),
             floor: Floor::default(),
@@ -61,6 +67,13 @@ impl Protection {
     /// The peer marked its ACKs with `mark`: 0, or 1 plus its loss of 254.
     pub(super) fn hear(&mut self, mark: u8) {
         self.peer = mark.checked_sub(1).map_or(Peer::Stock, |loss| Peer::Rebuilds { loss });
+    }
+
+    /// This many resends were certainly needless: the transmission before each has arrived.
+    pub(super) fn excuse_named(&mut self, resends: u32) {
+        if self.peer != Peer::Stock {
+            (0..resends).for_each(|_| self.resent.excuse());
+        }
     }
 
     /// This many resends were needless, so nothing was lost. Ignored if the peer rebuilds: a rebuilt segment looks as
@@ -86,7 +99,7 @@ impl Protection {
         transmit: &mut Transmit<'_, '_, O>,
         first: Sn,
         resent: u32,
-        percent: u8,
+        repairs: Repairs,
     ) -> u32 {
         let rtt = transmit.rtt;
         (0..resent).for_each(|_| self.resent.judge(true));
@@ -94,9 +107,10 @@ impl Protection {
         if new > 0 {
             (0..new).for_each(|_| self.resent.judge(false));
             (0..new.min(BURST)).for_each(|_| self.gap.packet(transmit.now));
-            let is_queued = self.floor.is_under_queue(rtt.srtt);
-            let share = if is_queued { 0 } else { self.share(transmit.sender.in_flight, percent) };
-            self.protector.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
+            if let Repairs::Deadline(_) = repairs {
+                self.timely.sent(transmit.sender.nxt, transmit.now);
+            }
+            self.earn(transmit, first, repairs);
         }
         let first = self.unprotected.take().unwrap_or(first);
         let is_held_back = Controller::holds_back(transmit.config, transmit.sender);
@@ -152,9 +166,10 @@ impl Protection {
         }
         let nxt = transmit.sender.nxt;
         let new = nxt.0.wrapping_sub(first.0);
-        // A repair is useless if it is lost together with what it covers.
+        // A repair is useless if it is lost together with what it covers. One of its own covers the newest segments, too.
         let together = new.min(transmit.packer.segments);
         let before = draft(transmit, nxt.sub(together)).filter(|draft| transmit.packer.fits(draft.len));
+        let before = before.filter(|_| !self.is_rich);
         let rides = before.is_some();
         let Some(draft) = before.or_else(|| draft(transmit, nxt)) else { return 0 };
         let most = if rides || new <= FEW { FEW } else { MANY };
@@ -177,16 +192,28 @@ impl Protection {
         sent
     }
 
-    /// What each byte earns, of 65,535.
-    fn share(&self, in_flight: u32, percent: u8) -> u32 {
-        let resent = self.resent.get();
-        match self.peer {
-            Peer::Rebuilds { loss } => {
-                let loss = u32::from(loss) * WHOLE / 254;
-                share(loss.max(resent), percent, in_flight.min(BURST))
+    /// Earns what the new segments from `first` on allow.
+    fn earn<O>(&mut self, transmit: &Transmit<'_, '_, O>, first: Sn, repairs: Repairs) {
+        let (loss, most) = match self.peer {
+            Peer::Rebuilds { loss } => ((u32::from(loss) * WHOLE / 254).max(self.resent.get()), BURST),
+            Peer::Unknown | Peer::Stock => (self.resent.get(), 1),
+        };
+        let together = transmit.sender.in_flight.min(most);
+        let is_needed = loss > 0 && !self.floor.is_under_queue(transmit.rtt.srtt);
+        let bytes = if is_needed { wire_bytes(transmit, first) } else { 0 };
+        let budget = &mut self.protector.budget;
+        let share = match repairs {
+            _ if !is_needed => 0,
+            Repairs::Off => 0,
+            Repairs::Auto => {
+                let segments = transmit.sender.nxt.0.wrapping_sub(first.0);
+                return budget.earn_back(pays(loss, (segments, bytes), together));
             }
-            Peer::Unknown | Peer::Stock => share(resent, percent, 1),
-        }
+            Repairs::Budget(percent) => share(loss, percent, together),
+            Repairs::Deadline(_) => self.timely.share,
+        };
+        self.is_rich = share > RICH;
+        budget.earn(share, bytes);
     }
 }
 
@@ -272,6 +299,9 @@ impl Source for Sender {
 const PERIOD: u64 = 30_000_000;
 /// Part of a round trip that may be jitter, µs.
 const JITTER: u32 = 5_000;
+/// Share of bytes from which on repairs leave in datagrams of their own, of 65,535. They cost more bytes then, but what is
+/// lost need not wait for the next segment.
+const RICH: u32 = WHOLE * 2 / 5;
 /// Most repairs at once for few segments.
 const FEW: u32 = 2;
 /// Most repairs at once after a burst of segments.

@@ -31,13 +31,15 @@ struct Loss {
     end: Sn,
     newest: Millis,
     share: LossShare,
+    /// Which of the last numbers before `end` count as lost, though none of them was sent again: bit 0 is `end` - 1.
+    lost: u128,
 }
 
 impl Rebuild {
     pub(in crate::kcp) fn new(nxt: Sn, rcv_mtu: u16) -> Self {
         let mss = rcv_mtu.saturating_sub(OVERHEAD);
         let config = DecoderConfig { segments: REMEMBERED, bytes: u32::from(REMEMBERED) * 1400, mss };
-        let loss = Loss { next: nxt, end: nxt, newest: Millis(0), share: LossShare::assumed(0) };
+        let loss = Loss { next: nxt, end: nxt, newest: Millis(0), share: LossShare::assumed(0), lost: 0 };
         let decoder = Decoder::new(&config);
         Self { decoder, loss, segment: Vec::new(), waits: Waits::default() }
     }
@@ -64,10 +66,10 @@ impl Rebuild {
 
 impl Loss {
     /// The segment `sn`, sent at `ts`, arrived for the first time. The outcome of a number is known once three newer
-    /// ones were seen. If it was sent after newer ones, it had been lost before. If it arrives later than that, it also
-    /// counts as lost: a repair would have been faster.
+    /// ones were seen. If it was sent after newer ones, it had been lost before.
     fn saw(&mut self, sn: Sn, ts: Millis, mut has: impl FnMut(Sn) -> bool) {
         if !sn.is_before(self.end) {
+            self.lost = self.lost.checked_shl(sn.0.wrapping_sub(self.end.0).saturating_add(1)).unwrap_or(0);
             (self.end, self.newest) = (sn.add(1), ts);
         } else if ts.since(self.newest) > 0 && !sn.is_before(self.next) {
             self.share.judge(true);
@@ -77,9 +79,36 @@ impl Loss {
             self.next = judged.sub(JUDGED_MAX.unsigned_abs()); // of so many, most are lost
         }
         while self.next.is_before(judged) {
-            self.share.judge(!has(self.next));
+            let is_lost = !has(self.next);
+            self.share.judge(is_lost);
+            if is_lost {
+                self.mark(self.next);
+            }
             self.next = self.next.add(1);
         }
+    }
+}
+
+impl Loss {
+    /// The segment `sn`, which counts as lost, may still be under way.
+    fn mark(&mut self, sn: Sn) {
+        if let Some(bit) = self.bit(sn) {
+            self.lost |= bit;
+        }
+    }
+
+    /// The segment `sn`, sent at `ts`, has arrived. If it counts as lost, it was only late, unless this is a resend. That
+    /// counts for less: a repair would have been faster, but nothing had to be sent again.
+    fn came(&mut self, sn: Sn, ts: Millis) {
+        if let Some(bit) = self.bit(sn).filter(|bit| self.lost & bit != 0 && ts.since(self.newest) <= 0) {
+            self.lost &= !bit;
+            self.share.was_late();
+        }
+    }
+
+    fn bit(&self, sn: Sn) -> Option<u128> {
+        let age = u32::try_from(self.end.distance(sn)).ok()?;
+        1u128.checked_shl(age.checked_sub(1)?)
     }
 }
 
@@ -101,6 +130,7 @@ impl<O: Output> Kcp<O> {
             && let Some((data, after)) = data.split_at_checked(head.len() as usize)
         {
             rebuild.waits.came(head.len());
+            rebuild.loss.came(head.sn(), head.ts());
             if head.sn().is_before(nxt.add(rcv_wnd.into()))
                 && rebuild.decoder.received(head.sn(), head.frg(), data)
             {
@@ -159,6 +189,7 @@ impl<O: Output> Kcp<O> {
                 }
             }
             loss.share.judge(true);
+            loss.mark(lost.sn);
             waits.hurry();
             count(&mut counters.rebuilt);
             // No ACK is needed for what `una` covers, as long as some ACK is sent.

@@ -5,6 +5,7 @@ use super::protect::{Floor, Protection};
 use super::proven::Proven;
 use super::spread::Spread;
 use super::{Rack, Sent};
+use crate::code::budget::Repairs;
 use crate::kcp::congestion::Undo;
 use crate::kcp::observe::Cause;
 use crate::kcp::rtt::Rtt;
@@ -30,6 +31,11 @@ pub(in crate::kcp) struct ByTime {
 }
 
 impl ByTime {
+    /// Bytes of memory that it owns.
+    pub(in crate::kcp) fn memory(&self) -> usize {
+        self.flights.memory() + self.protection.timely.memory()
+    }
+
     /// No round trip is believed to be shorter than this, µs.
     #[inline]
     pub(in crate::kcp) const fn believe_from(&mut self, least: u32) {
@@ -76,7 +82,7 @@ impl ByTime {
     pub(in crate::kcp) fn flush<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
-        repairs: u8,
+        repairs: Repairs,
     ) -> Resent {
         let (now, first, rtt) = (transmit.now, transmit.sender.nxt, transmit.rtt);
         if self.rack.was_set_back(now, SET_BACK / 2) {
@@ -106,7 +112,7 @@ impl ByTime {
             self.flights.push(first, transmit.sender.nxt, token);
             self.spread.sent(transmit.sender.nxt.0.wrapping_sub(first.0));
         }
-        if repairs > 0 {
+        if repairs != Repairs::Off {
             resent.repairs += self.protection.send(transmit, first, resent.segments(), repairs);
         }
         resent

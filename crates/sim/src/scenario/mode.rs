@@ -2,8 +2,8 @@
 
 use crate::Drive;
 use std::time::Duration;
-use whitewater::ChannelConfig;
 use whitewater::kcp::{Config, Congestion, Modern, Recovery};
+use whitewater::{ChannelConfig, Repairs};
 
 /// How the two ends of a session are configured and driven, with a name for tables.
 ///
@@ -100,8 +100,13 @@ impl Mode {
     /// [`Recovery::Modern`] with these parts, at both ends.
     #[must_use]
     pub fn modern(parts: Modern) -> Self {
-        let name =
-            if parts.repairs > 0 { format!("repairs {} %", parts.repairs) } else { "by time".to_owned() };
+        let name = match parts.repairs {
+            Repairs::Off => "by time".to_owned(),
+            Repairs::Auto => "auto".to_owned(),
+            Repairs::Budget(percent) => format!("repairs {percent} %"),
+            Repairs::Deadline(within) => format!("deadline {} ms", within.as_millis()),
+            _ => format!("{:?}", parts.repairs),
+        };
         Self::new(name, Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
     }
 
