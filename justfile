@@ -111,7 +111,7 @@ docs:
 tables:
     diff <(grep '^|' docs/TUNING.md) \
       <({ cargo run -q --release --all-features --example tuning && cargo run -q --release --all-features --example bottleneck; } | grep '^|')
-    for what in "" bars; do \
+    for what in "" bars deadline; do \
       table=$(cargo run -q --release --all-features --example families -- 10 $what | grep '^| ' | sort) && \
       diff <(echo "$table") <(grep -xFf <(echo "$table") docs/LATENCY.md | sort) || exit 1; done
     scratch=$(mktemp -d) && \
