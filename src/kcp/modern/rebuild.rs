@@ -66,49 +66,48 @@ impl Rebuild {
 
 impl Loss {
     /// The segment `sn`, sent at `ts`, arrived for the first time. The outcome of a number is known once three newer
-    /// ones were seen. If it was sent after newer ones, it had been lost before.
+    /// ones were seen: it is lost if it is missing then, was rebuilt, or was sent after newer ones.
     fn saw(&mut self, sn: Sn, ts: Millis, mut has: impl FnMut(Sn) -> bool) {
         if !sn.is_before(self.end) {
             self.lost = self.lost.checked_shl(sn.0.wrapping_sub(self.end.0).saturating_add(1)).unwrap_or(0);
             (self.end, self.newest) = (sn.add(1), ts);
-        } else if ts.since(self.newest) > 0 && !sn.is_before(self.next) {
-            self.share.judge(true);
+        } else if ts.since(self.newest) > 0 {
+            self.mark(sn);
         }
         let judged = self.end.sub(3);
         if judged.distance(self.next) > JUDGED_MAX {
             self.next = judged.sub(JUDGED_MAX.unsigned_abs()); // of so many, most are lost
         }
         while self.next.is_before(judged) {
-            let is_lost = !has(self.next);
-            self.share.judge(is_lost);
-            if is_lost {
+            if !has(self.next) {
                 self.mark(self.next);
             }
+            self.share.judge(self.lost & self.bit(self.next) != 0);
             self.next = self.next.add(1);
         }
     }
-}
 
-impl Loss {
-    /// The segment `sn`, which counts as lost, may still be under way.
+    /// The segment `sn` counts as lost.
     fn mark(&mut self, sn: Sn) {
-        if let Some(bit) = self.bit(sn) {
-            self.lost |= bit;
-        }
+        self.lost |= self.bit(sn);
     }
 
     /// The segment `sn`, sent at `ts`, has arrived. If it counts as lost, it was only late, unless this is a resend. That
     /// counts for less: a repair would have been faster, but nothing had to be sent again.
     fn came(&mut self, sn: Sn, ts: Millis) {
-        if let Some(bit) = self.bit(sn).filter(|bit| self.lost & bit != 0 && ts.since(self.newest) <= 0) {
+        let bit = self.bit(sn);
+        if self.lost & bit != 0 && ts.since(self.newest) <= 0 {
             self.lost &= !bit;
-            self.share.was_late();
+            if sn.is_before(self.next) {
+                self.share.was_late();
+            }
         }
     }
 
-    fn bit(&self, sn: Sn) -> Option<u128> {
-        let age = u32::try_from(self.end.distance(sn)).ok()?;
-        1u128.checked_shl(age.checked_sub(1)?)
+    /// 0: it is too old, or newer than all seen.
+    fn bit(&self, sn: Sn) -> u128 {
+        let age = u32::try_from(self.end.distance(sn)).unwrap_or(0);
+        age.checked_sub(1).and_then(|age| 1u128.checked_shl(age)).unwrap_or(0)
     }
 }
 
@@ -188,7 +187,6 @@ impl<O: Output> Kcp<O> {
                     continue;
                 }
             }
-            loss.share.judge(true);
             loss.mark(lost.sn);
             waits.hurry();
             count(&mut counters.rebuilt);
