@@ -89,7 +89,7 @@ pub(crate) fn share(loss: u32, percent: u8, together: u32) -> u32 {
 pub(crate) fn pays(loss: u32, (segments, bytes): (u32, u64), together: u32) -> u64 {
     let (loss, together) = (u64::from(loss.min(WHOLE)), u64::from(together.max(1)));
     let again = loss + loss * loss * 7 / (10 * u64::from(WHOLE)); // resends get lost as well
-    let earned = (bytes + u64::from(segments) * AROUND) * again * 7 * together / (5 * (together + 2));
+    let earned = (bytes + u64::from(segments) * AROUND) * again * 2 * together / (together + 4);
     earned.min(bytes * u64::from(WHOLE))
 }
 
@@ -143,9 +143,9 @@ impl LossShare {
         self.share = self.share.saturating_sub(WHOLE / self.over);
     }
 
-    /// One of the recent losses was only late, which counts for 1/32 of one.
+    /// One of the recent losses was only late, which counts for 5/32 of one.
     pub(crate) fn was_late(&mut self) {
-        self.share = self.share.saturating_sub(WHOLE / self.over * 31 / 32);
+        self.share = self.share.saturating_sub(WHOLE / self.over * 27 / 32);
     }
 
     /// The share in 1/65,535; 0 if it is negligible.
