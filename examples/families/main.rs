@@ -76,12 +76,22 @@ fn print_families(seeds: u64, wanted: &[String]) -> Result<(), Box<dyn Error>> {
 
 fn print_family(family: &Family, seeds: u64) -> Result<(), Box<dyn Error>> {
     let base = family.run(&Mode::fast(), 1..=seeds)?;
-    let mut row = format!("| {} |", title(family.name));
+    let (mut row, mut worst) = (format!("| {} |", title(family.name)), "| its worst cell |".to_owned());
     for mode in modes() {
-        row += &format!(" {} |", ratios(&Score::of(&family.run(&mode, 1..=seeds)?, &base)));
+        let reports = family.run(&mode, 1..=seeds)?;
+        row += &format!(" {} |", ratios(&Score::of(&reports, &base)));
+        let cells = reports.iter().zip(&base).map(|(ours, base)| score(ours, Some(base))).zip(&family.cells);
+        let of_all = cells.max_by(|(a, _), (b, _)| worse(a).total_cmp(&worse(b)));
+        worst +=
+            &of_all.map_or(String::new(), |(score, cell)| format!(" {}: {} |", cell.name, ratios(&score)));
     }
-    println!("{row}");
+    println!("{row}\n{worst}");
     Ok(())
+}
+
+/// What the worst cell is worst by: the mean or the p99.
+fn worse(score: &Score) -> f64 {
+    score.mean.max(score.p99)
 }
 
 /// The name of a family in docs/LATENCY.md.
@@ -97,6 +107,10 @@ fn title(family: &str) -> &str {
         "reorder" => "reordering",
         "duplex" => "both directions",
         "rate" => "20 Mbit/s",
+        "tail" => "heavy-tailed reordering",
+        "cuts" => "cuts of 50 ms",
+        "runs" => "30 % in runs of packets",
+        "acks" => "a bad way back",
         other => other,
     }
 }

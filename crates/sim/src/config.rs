@@ -2,6 +2,7 @@
 
 use super::bottleneck::Bottleneck;
 use super::corruption::Corruption;
+use super::jitter::Spread;
 use super::loss::Loss;
 use super::rng::choose;
 use std::ops::Range;
@@ -23,9 +24,11 @@ use whitewater::Time;
 pub struct LinkConfig {
     /// Shortest travel time, excluding the bottleneck.
     pub delay: Duration,
-    /// Most that is added to the delay, uniformly distributed: at most a day.
+    /// Most that is added to the delay, at most a day; with a [`spread`](Self::spread) that has a tail, its scale.
     pub jitter: Duration,
-    /// The jitter is a whole multiple of this; zero: of 1 µs.
+    /// How the jitter is distributed.
+    pub spread: Spread,
+    /// Jitter that is spread evenly is a whole multiple of this; zero: of 1 µs.
     pub jitter_step: Duration,
     /// Whether datagrams stay in order despite jitter. Otherwise they may overtake each other.
     pub in_order: bool,
@@ -144,6 +147,7 @@ impl LinkConfig {
         let Self {
             delay: _,
             jitter,
+            spread,
             jitter_step: _,
             in_order: _,
             loss,
@@ -158,6 +162,7 @@ impl LinkConfig {
             standstills: _,
         } = self; // a new field does not compile until it is handled
         in_range("jitter", millis(*jitter), 0, DAY)?;
+        spread.check()?;
         loss.check()?;
         chance("reorder", *reorder)?;
         chance("duplicate", *duplicate)?;
@@ -183,8 +188,10 @@ impl LinkConfig {
     pub(super) fn jitter(&self, draw: f64) -> Duration {
         let steps = self.jitter.as_micros().checked_div(self.jitter_step.as_micros());
         match steps.and_then(|steps| u32::try_from(steps + 1).ok()) {
-            Some(steps) => self.jitter_step.saturating_mul(choose(draw, steps)),
-            None => self.jitter.mul_f64(draw),
+            Some(steps) if self.spread == Spread::Even => {
+                self.jitter_step.saturating_mul(choose(draw, steps))
+            }
+            _ => self.jitter.mul_f64(self.spread.of(draw)),
         }
     }
 }
@@ -195,6 +202,7 @@ impl Default for LinkConfig {
         Self {
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
+            spread: Spread::default(),
             jitter_step: Duration::ZERO,
             in_order: true,
             loss: Loss::None,
@@ -222,6 +230,18 @@ pub enum LinkError {
         field: &'static str,
         /// Its value.
         value: f64,
+    },
+    /// A number of the distribution of jitter.
+    #[error("{field} is {value}, outside {min} to {max}")]
+    Real {
+        /// The name of the field.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// The least allowed value.
+        min: f64,
+        /// The largest allowed value.
+        max: f64,
     },
     /// Any other number.
     #[error("{field} is {value}, outside {min} to {max}")]
@@ -326,6 +346,11 @@ mod tests {
             (config(Loss::Deck { lost: 11, of: 10 }), "loss.lost"),
             (LinkConfig { reorder: 2.0, ..LinkConfig::lan() }, "reorder"),
             (LinkConfig { duplicate: -1.0, ..LinkConfig::lan() }, "duplicate"),
+            (LinkConfig { spread: Spread::Pareto { shape: 0.9 }, ..LinkConfig::lan() }, "spread.shape"),
+            (
+                LinkConfig { spread: Spread::LogNormal { sigma: f64::NAN }, ..LinkConfig::lan() },
+                "spread.sigma",
+            ),
             (corruption(f64::INFINITY, 0.0), "corruption.flip"),
             (corruption(0.0, 1.1), "corruption.truncate"),
             (
@@ -333,8 +358,9 @@ mod tests {
                 "bottleneck.rate",
             ),
         ] {
-            let (LinkError::Chance { field: named, .. } | LinkError::Range { field: named, .. }) =
-                config.check().unwrap_err();
+            let (LinkError::Chance { field: named, .. }
+            | LinkError::Real { field: named, .. }
+            | LinkError::Range { field: named, .. }) = config.check().unwrap_err();
             assert_eq!(named, field);
         }
     }

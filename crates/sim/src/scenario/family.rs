@@ -1,7 +1,7 @@
 //! Panels of scenarios for comparing modes.
 
 use super::{Latency, Mode, Report, Scenario, ScenarioError, Workload};
-use crate::{Bottleneck, LinkConfig, Loss};
+use crate::{Bottleneck, LinkConfig, Loss, Spread};
 use std::time::Duration;
 
 /// A panel of cells: one or a few workloads over many links.
@@ -14,7 +14,7 @@ pub struct Family {
     pub cells: Vec<Cell>,
 }
 
-/// A workload over a link that is the same in both directions.
+/// A workload over a path.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Cell {
@@ -22,8 +22,10 @@ pub struct Cell {
     pub name: String,
     /// What is sent.
     pub workload: Workload,
-    /// Each direction of the link.
+    /// The link from alice to bob.
     pub link: LinkConfig,
+    /// The link from bob to alice, which carries the acknowledgements. `None`: it is like the other.
+    pub back: Option<LinkConfig>,
 }
 
 impl Family {
@@ -116,6 +118,60 @@ impl Family {
         Self { name: "rate", cells }
     }
 
+    /// Input, snapshots and chunks that overtake each other by delays with a heavy tail: one of a hundred packets is
+    /// delayed by half a round trip. 2 % get lost.
+    #[must_use]
+    pub fn tail() -> Self {
+        let mut cells = Vec::new();
+        for (name, spread) in
+            [("Pareto", Spread::Pareto { shape: 2.0 }), ("log-normal", Spread::LogNormal { sigma: 1.0 })]
+        {
+            for rtt in FAR {
+                let (jitter, loss) = (Duration::from_millis(rtt) / 20, Loss::Random(0.02));
+                let link = LinkConfig { jitter, spread, in_order: false, loss, ..path(rtt) };
+                let path = format!("{rtt} ms, {name}");
+                cells.extend(GAME.map(|workload| Cell::new(workload, &path, &link)));
+            }
+        }
+        Self { name: "tail", cells }
+    }
+
+    /// Input, snapshots and chunks over a path that is cut for 50 ms every second, and loses 1 % otherwise.
+    #[must_use]
+    pub fn cuts() -> Self {
+        let [good, bad] = [950, 50].map(Duration::from_millis);
+        let loss = Loss::Bursts { good, bad, in_good: 0.01, in_bad: 1.0 };
+        Self::over("cuts", loss, "cut for 50 ms")
+    }
+
+    /// Input, snapshots and chunks of which 30 % get lost, four packets in a row on average.
+    #[must_use]
+    pub fn runs() -> Self {
+        let loss = Loss::PacketBursts { enter: 0.25 * 3.0 / 7.0, leave: 0.25, in_good: 0.0, in_bad: 1.0 };
+        Self::over("runs", loss, "30 % in runs of 4")
+    }
+
+    /// Input, snapshots and chunks with 5 % loss, whose acknowledgements return over 48 kbit/s with a queue of 2 kB, or
+    /// with 30 % loss.
+    #[must_use]
+    pub fn acks() -> Self {
+        let mut cells = Vec::new();
+        for rtt in FAR {
+            let narrow = Some(Bottleneck { rate: 48_000, queue: 2_000 });
+            for (name, back) in [
+                ("narrow way back", LinkConfig { bottleneck: narrow, ..lossy(rtt, 5) }),
+                ("30 % of ACKs lost", lossy(rtt, 30)),
+            ] {
+                let cell = |workload| Cell {
+                    back: Some(back.clone()),
+                    ..Cell::new(workload, &format!("{rtt} ms, {name}"), &lossy(rtt, 5))
+                };
+                cells.extend(GAME.map(cell));
+            }
+        }
+        Self { name: "acks", cells }
+    }
+
     /// Input, snapshots, chunks and sparse messages over the same round trips with 0 to 30 % loss: cells to
     /// look at one by one. They are also in the other families, so this one is not in [`all`](Self::all).
     #[must_use]
@@ -126,7 +182,7 @@ impl Family {
 
     /// The families that modes are scored by.
     #[must_use]
-    pub fn all() -> [Self; 10] {
+    pub fn all() -> [Self; 14] {
         [
             Self::input(),
             Self::snap(),
@@ -138,6 +194,10 @@ impl Family {
             Self::reorder(),
             Self::duplex(),
             Self::rate(),
+            Self::tail(),
+            Self::cuts(),
+            Self::runs(),
+            Self::acks(),
         ]
     }
 
@@ -152,6 +212,15 @@ impl Family {
         seeds: impl IntoIterator<Item = u64> + Clone,
     ) -> Result<Vec<Report>, ScenarioError> {
         self.cells.iter().map(|cell| cell.scenario(mode).run(seeds.clone())).collect()
+    }
+
+    /// Input, snapshots and chunks over every round trip with the same loss.
+    fn over(name: &'static str, loss: Loss, what: &str) -> Self {
+        let cell = |rtt| {
+            let link = LinkConfig { loss, ..path(rtt) };
+            GAME.map(|workload| Cell::new(workload, &format!("{rtt} ms, {what}"), &link))
+        };
+        Self { name, cells: RTTS.into_iter().flat_map(cell).collect() }
     }
 
     /// Every workload over every round trip with every loss, in percent.
@@ -169,13 +238,17 @@ impl Family {
 
 impl Cell {
     fn new(workload: Workload, path: &str, link: &LinkConfig) -> Self {
-        Self { name: format!("{}, {path}", workload.name), workload, link: link.clone() }
+        Self { name: format!("{}, {path}", workload.name), workload, link: link.clone(), back: None }
     }
 
     /// The scenario of this cell in `mode`.
     #[must_use]
     pub fn scenario(&self, mode: &Mode) -> Scenario {
-        Scenario::new(self.workload, self.link.clone(), mode.clone())
+        let mut scenario = Scenario::new(self.workload, self.link.clone(), mode.clone());
+        if let ([_, back], Some(link)) = (&mut scenario.links, &self.back) {
+            *back = link.clone();
+        }
+        scenario
     }
 }
 
@@ -258,10 +331,12 @@ mod tests {
         let sizes = Family::all().map(|family| (family.name, family.cells.len()));
         let grids = [("input", 12), ("snap", 12), ("chunk", 12), ("sparse", 12), ("harsh", 9), ("clean", 9)];
         assert_eq!(sizes[..6], grids);
-        assert_eq!(sizes[6..], [("ge", 12), ("reorder", 12), ("duplex", 12), ("rate", 8)]);
+        assert_eq!(sizes[6..10], [("ge", 12), ("reorder", 12), ("duplex", 12), ("rate", 8)]);
+        assert_eq!(sizes[10..], [("tail", 12), ("cuts", 9), ("runs", 9), ("acks", 12)]);
         assert_eq!(Family::grid72().cells.len(), 72);
         for cell in Family::all().iter().chain([&Family::grid72()]).flat_map(|family| &family.cells) {
-            assert_eq!(cell.link.check(), Ok(()), "{}", cell.name);
+            let back = cell.back.as_ref().unwrap_or(&cell.link);
+            assert_eq!((cell.link.check(), back.check()), (Ok(()), Ok(())), "{}", cell.name);
         }
     }
 
