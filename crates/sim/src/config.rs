@@ -4,6 +4,7 @@ use super::bottleneck::Bottleneck;
 use super::corruption::Corruption;
 use super::jitter::Spread;
 use super::loss::Loss;
+use super::playback::Playback;
 use super::rng::choose;
 use std::ops::Range;
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub struct LinkConfig {
     pub corruption: Corruption,
     /// The bottleneck of the path; `None`: unlimited.
     pub bottleneck: Option<Bottleneck>,
+    /// A bottleneck that plays a delivery trace, in place of `bottleneck`, which is then not used.
+    pub playback: Option<Playback>,
     /// Largest IP packet, bytes, including 28 bytes of headers; larger ones vanish. `None`: any size.
     pub mtu: Option<usize>,
     /// What happens to ECN marks.
@@ -156,6 +159,7 @@ impl LinkConfig {
             duplicate,
             corruption,
             bottleneck,
+            playback: _,
             mtu: _,
             ecn: _,
             outages: _,
@@ -211,6 +215,7 @@ impl Default for LinkConfig {
             duplicate: 0.0,
             corruption: Corruption::default(),
             bottleneck: None,
+            playback: None,
             mtu: None,
             ecn: EcnPath::default(),
             outages: Vec::new(),

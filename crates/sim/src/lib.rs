@@ -4,7 +4,8 @@
 //! every run, and an hour of a game takes a second.
 //!
 //! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck with its
-//!   queue, an mtu, ECN marks, outages, standstills. [`LinkConfig`] says how much of each.
+//!   queue, an mtu, ECN marks, outages, standstills. [`LinkConfig`] says how much of each. With a [`Playback`] it plays
+//!   the [`Trace`] of a cellular link, recorded or made by a seed, before a queue with or without CoDel.
 //! - [`Pair`] runs two [`Peer`]s over two links, from event to event. Each [`Machine`](whitewater::machine::Machine) is a peer:
 //!   sessions, channels of messages, control blocks. [`KcpEnd`] is a control block whose calls are timed like a
 //!   program's; [`Group`] is several peers on one path.
@@ -40,6 +41,7 @@
 //! ```
 
 mod bottleneck;
+mod codel;
 mod config;
 mod corruption;
 mod end;
@@ -48,9 +50,11 @@ mod jitter;
 mod link;
 mod loss;
 mod pair;
+mod playback;
 mod rng;
 pub mod scenario;
 mod stats;
+mod trace;
 
 pub use bottleneck::Bottleneck;
 pub use config::{EcnPath, LinkConfig, LinkError};
@@ -61,5 +65,7 @@ pub use jitter::Spread;
 pub use link::Link;
 pub use loss::Loss;
 pub use pair::{Pair, Peer, pop_from};
+pub use playback::{Discipline, Playback};
 pub use rng::SimRng;
 pub use stats::{IP_AND_UDP, LinkStats};
+pub use trace::{OPPORTUNITY, Trace, TraceError};

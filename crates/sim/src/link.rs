@@ -3,6 +3,7 @@
 use super::bottleneck::Queue;
 use super::config::{EcnPath, LinkConfig, LinkError};
 use super::loss::LossState;
+use super::playback::{Fate, Station};
 use super::rng::SimRng;
 use super::stats::{IP_AND_UDP, LinkStats};
 use rand::RngExt;
@@ -35,6 +36,7 @@ pub struct Link {
     loss: LossState,
     damage: SimRng,
     queue: Queue,
+    station: Station<Packet>,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     /// When the last datagram that was not reordered arrives.
     last: Time,
@@ -46,6 +48,19 @@ pub struct Link {
     /// Number of datagrams and copies sent so far; orders those that arrive at the same time.
     count: u64,
     digest: u64,
+}
+
+/// A datagram at the bottleneck, with its random numbers.
+#[derive(Debug)]
+struct Packet {
+    datagram: Vec<u8>,
+    ecn: Option<Ecn>,
+    is_damaged: bool,
+    is_cut_off: bool,
+    loses: f64,
+    delays: f64,
+    reorders: f64,
+    doubles: f64,
 }
 
 /// Ordered by arrival.
@@ -72,6 +87,7 @@ impl Link {
             loss: LossState::new(SimRng::new(seed, stream.wrapping_add(100))),
             damage: SimRng::new(seed, stream.wrapping_add(200)),
             queue: Queue::default(),
+            station: Station::default(),
             under_way: BinaryHeap::new(),
             last: Time::ZERO,
             arrived: Vec::new(),
@@ -109,40 +125,31 @@ impl Link {
     /// Like [`send`](Self::send), with an ECN mark in the IP header.
     pub fn send_with(&mut self, now: Time, ecn: Option<Ecn>, datagram: &[u8]) {
         let [loses, delays, reorders, doubles] = [(); 4].map(|()| self.rng.random::<f64>());
+        self.play(now);
         self.note(now, datagram);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(datagram);
-        let damaged = self.config.corruption.apply(&mut self.damage, &mut bytes);
+        let is_damaged = self.config.corruption.apply(&mut self.damage, &mut bytes);
         let ecn = self.mark(now, ecn);
-        let is_dropped = ecn.is_some() && self.config.ecn == EcnPath::Drops;
-        let departure = self.pass(now, datagram.len(), loses).filter(|_| !is_dropped);
-        let Some(departure) = departure else {
-            self.spare.push(bytes);
-            return;
-        };
-        let arrival = self.arrival(departure, delays, reorders);
-        self.stats.corrupted += u64::from(damaged);
-        if doubles < self.config.duplicate {
-            self.stats.duplicated += 1;
-            let mut copy = self.spare.pop().unwrap_or_default();
-            copy.clone_from(&bytes);
-            self.push(arrival, bytes, ecn);
-            self.push(arrival + Duration::from_micros(1) + self.config.jitter, copy, ecn);
-        } else {
-            self.push(arrival, bytes, ecn);
-        }
+        let is_cut_off = self.config.is_out(now);
+        let packet =
+            Packet { datagram: bytes, ecn, is_damaged, is_cut_off, loses, delays, reorders, doubles };
+        self.enter(now, datagram.len().saturating_add(IP_AND_UDP), packet);
     }
 
-    /// When the next datagram arrives.
+    /// When the next datagram arrives, or before that when one leaves the queue of a [`Playback`](super::Playback).
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {
-        self.under_way.peek().map(|Reverse(next)| next.at)
+        let leaves = self.config.playback.as_ref().and_then(|playback| self.station.next_at(&playback.trace));
+        self.under_way.peek().map(|Reverse(next)| next.at).into_iter().chain(leaves).min()
     }
 
     /// Returns the next datagram if it has arrived.
     pub fn arrive(&mut self, now: Time) -> Option<&[u8]> {
-        if self.next_arrival()? > now {
+        self.play(now);
+        let Reverse(next) = self.under_way.peek()?;
+        if next.at > now {
             return None;
         }
         let Reverse(next) = self.under_way.pop()?;
@@ -161,7 +168,7 @@ impl Link {
     /// Whether no datagram is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
+        self.under_way.is_empty() && self.station.is_empty()
     }
 
     /// What happened to the datagrams so far.
@@ -191,7 +198,11 @@ impl Link {
 
     /// What the path turns an ECN mark into.
     fn mark(&mut self, now: Time, ecn: Option<Ecn>) -> Option<Ecn> {
-        let backlog = self.config.bottleneck.map_or(0, |bottleneck| self.queue.backlog(now, bottleneck.rate));
+        let backlog = match (&self.config.playback, self.config.bottleneck) {
+            (Some(_), _) => self.station.bytes as u64,
+            (None, Some(bottleneck)) => self.queue.backlog(now, bottleneck.rate),
+            (None, None) => 0,
+        };
         let is_marked = match self.config.ecn {
             EcnPath::Bleaches => return None,
             EcnPath::MarksAbove(bytes) => backlog > bytes,
@@ -205,33 +216,72 @@ impl Link {
         Some(Ecn::Congested)
     }
 
-    /// When a datagram leaves the bottleneck; `None`: it gets lost.
-    fn pass(&mut self, now: Time, len: usize, loses: f64) -> Option<Time> {
-        let (size, config, stats) = (len.saturating_add(IP_AND_UDP), &self.config, &mut self.stats);
+    /// A packet of `size` bytes comes to the bottleneck.
+    fn enter(&mut self, now: Time, size: usize, packet: Packet) {
+        let Self { config, stats, .. } = self;
         if config.mtu.is_some_and(|mtu| size > mtu) {
             stats.too_large += 1;
-            return None;
+            return self.spare.push(packet.datagram);
         }
-        let mut departure = now;
-        if let Some(bottleneck) = config.bottleneck {
-            let Some(left) = self.queue.depart(now, size, bottleneck) else {
+        if let Some(playback) = &config.playback {
+            if let Some(packet) = self.station.push(now, size, packet, playback.queue) {
                 stats.dropped += 1;
-                return None;
-            };
-            departure = left;
-            stats.queued += 1;
-            stats.queue_delay = stats.queue_delay.saturating_add(left.since(now));
-            stats.queue_delay_max = stats.queue_delay_max.max(left.since(now));
+                self.spare.push(packet.datagram);
+            }
+            return;
         }
-        let lost = self.loss.loses(&config.loss, departure, loses);
-        if config.is_out(now) {
-            stats.cut_off += 1;
-        } else if lost {
-            stats.lost += 1;
+        let Some(bottleneck) = config.bottleneck else { return self.leave(now, packet) };
+        let Some(left) = self.queue.depart(now, size, bottleneck) else {
+            stats.dropped += 1;
+            return self.spare.push(packet.datagram);
+        };
+        stats.count_queued(left.since(now));
+        self.leave(left, packet);
+    }
+
+    /// Plays the trace of the bottleneck, if it has one, up to and including `now`. If it no longer has one, everything
+    /// that waits leaves now.
+    fn play(&mut self, now: Time) {
+        let fates = match &self.config.playback {
+            Some(playback) => self.station.play(now, playback),
+            None if self.station.is_empty() => return,
+            None => std::mem::take(&mut self.station).clear(now),
+        };
+        for fate in fates {
+            match fate {
+                Fate::Left(entered, at, packet) => {
+                    self.stats.count_queued(at.since(entered));
+                    self.leave(at, packet);
+                }
+                Fate::Dropped(packet) => {
+                    self.stats.dropped += 1;
+                    self.spare.push(packet.datagram);
+                }
+            }
+        }
+    }
+
+    /// A packet leaves the bottleneck.
+    fn leave(&mut self, departure: Time, packet: Packet) {
+        let Packet { datagram, ecn, is_damaged, is_cut_off, loses, delays, reorders, doubles } = packet;
+        let is_lost = self.loss.loses(&self.config.loss, departure, loses);
+        let is_dropped = ecn.is_some() && self.config.ecn == EcnPath::Drops;
+        if is_cut_off || is_lost || is_dropped {
+            self.stats.cut_off += u64::from(is_cut_off);
+            self.stats.lost += u64::from(is_lost && !is_cut_off);
+            return self.spare.push(datagram);
+        }
+        let arrival = self.arrival(departure, delays, reorders);
+        self.stats.corrupted += u64::from(is_damaged);
+        if doubles < self.config.duplicate {
+            self.stats.duplicated += 1;
+            let mut copy = self.spare.pop().unwrap_or_default();
+            copy.clone_from(&datagram);
+            self.push(arrival, datagram, ecn);
+            self.push(arrival + Duration::from_micros(1) + self.config.jitter, copy, ecn);
         } else {
-            return Some(departure);
+            self.push(arrival, datagram, ecn);
         }
-        None
     }
 
     /// When a datagram arrives that leaves the bottleneck at `departure`.

@@ -12,7 +12,7 @@ pub struct LinkStats {
     pub bytes: u64,
     /// Lost through [`LinkConfig::loss`](super::LinkConfig::loss).
     pub lost: u64,
-    /// Dropped because the queue of the bottleneck was full.
+    /// Dropped by the queue of the bottleneck.
     pub dropped: u64,
     /// Marked because a queue was filling up: see [`EcnPath`](super::EcnPath).
     pub marked: u64,
@@ -28,7 +28,7 @@ pub struct LinkStats {
     pub late: u64,
     /// Damaged; copies do not count.
     pub corrupted: u64,
-    /// Entered the queue of the bottleneck.
+    /// Left the bottleneck.
     pub queued: u64,
     /// Total time that all of them spent in the bottleneck.
     pub queue_delay: Duration,
@@ -47,6 +47,13 @@ impl LinkStats {
     #[must_use]
     pub const fn lost_in_all(&self) -> u64 {
         self.lost + self.dropped + self.too_large + self.cut_off
+    }
+
+    /// A datagram has left the bottleneck after `delay`.
+    pub(super) fn count_queued(&mut self, delay: Duration) {
+        self.queued += 1;
+        self.queue_delay = self.queue_delay.saturating_add(delay);
+        self.queue_delay_max = self.queue_delay_max.max(delay);
     }
 
     /// Mean time of a datagram in the bottleneck, including its own transmission.

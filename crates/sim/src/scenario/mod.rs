@@ -2,8 +2,10 @@
 //!
 //! A [`Scenario`] is one or more [`Flow`]s (a [`Workload`] in a [`Mode`]) over two links. It runs once per
 //! seed, and the [`Report`] combines all runs. [`Family`] is a panel of scenarios for comparing modes, and
-//! [`Score`] compares two modes. [`Sharing`] measures how flows share a narrow path.
+//! [`Score`] compares two modes. [`Sharing`] measures how flows share a narrow path, and
+//! [`Downloads`] what they get of one whose rate varies.
 
+mod download;
 mod end;
 mod family;
 mod flow;
@@ -14,6 +16,7 @@ mod run;
 mod sharing;
 mod workload;
 
+pub use download::Downloads;
 pub use end::EndError;
 pub use family::{Cell, Family, Score};
 pub use mode::{ChannelMode, EndMode, Mode};

@@ -62,18 +62,9 @@ impl Report {
     /// Summarises the latencies of all seeds in one pool; only `mean_max` is taken per seed.
     #[must_use]
     pub fn latency(&self) -> Latency {
-        let mut pool: Vec<_> = self.runs.iter().flat_map(|run| &run.latencies).copied().collect();
-        pool.sort_unstable();
+        let pool = self.runs.iter().flat_map(|run| &run.latencies).copied().collect();
         let maxima: Vec<_> = self.runs.iter().filter_map(|run| run.latencies.iter().max().copied()).collect();
-        Latency {
-            mean: mean(&pool),
-            p50: percentile(&pool, 0.5),
-            p95: percentile(&pool, 0.95),
-            p99: percentile(&pool, 0.99),
-            p999: percentile(&pool, 0.999),
-            max: percentile(&pool, 1.0),
-            mean_max: mean(&maxima),
-        }
+        Latency { mean_max: mean(&maxima), ..latency(pool) }
     }
 
     /// Bytes sent by both ends, including 28 for each datagram.
@@ -123,6 +114,21 @@ pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
     )]
     let index = (rank - 1.0) as usize;
     sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+/// Summarises latencies of one run.
+pub(super) fn latency(mut pool: Vec<Duration>) -> Latency {
+    pool.sort_unstable();
+    let max = percentile(&pool, 1.0);
+    Latency {
+        mean: mean(&pool),
+        p50: percentile(&pool, 0.5),
+        p95: percentile(&pool, 0.95),
+        p99: percentile(&pool, 0.99),
+        p999: percentile(&pool, 0.999),
+        max,
+        mean_max: max,
+    }
 }
 
 fn mean(durations: &[Duration]) -> Duration {
