@@ -17,6 +17,9 @@
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- echo [ROUNDS]                     60 messages per second there and back, CPU of each
 //! cargo run --release -- turns [ROUNDS]                    round trips in one thread, without a runtime
+//! cargo run --release -- lab [SECONDS ROUNDS]             latency and bytes between two namespaces (Linux, root)
+//! cargo run --release -- lab-transfers [ROUNDS [NAME]]    20 MB between them
+//! cargo run --release -- lab-smoke                        whether all of that works
 //! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
 
@@ -26,6 +29,8 @@ mod forged;
 mod heap;
 mod idle;
 mod ikcp;
+#[cfg(target_os = "linux")]
+mod lab;
 mod lossy;
 mod many;
 mod memory;
@@ -89,6 +94,20 @@ fn main() -> ExitCode {
         ["udp", rounds] => net::udp::table(number(rounds)),
         ["tokio"] => runtime::table(5),
         ["tokio", rounds] => runtime::table(number(rounds)),
+        #[cfg(target_os = "linux")]
+        ["lab"] => lab::latency(20, 3),
+        #[cfg(target_os = "linux")]
+        ["lab", seconds, rounds] => lab::latency(number(seconds), number(rounds)),
+        #[cfg(target_os = "linux")]
+        ["lab-transfers"] => lab::transfers(2, ""),
+        #[cfg(target_os = "linux")]
+        ["lab-transfers", rounds] => lab::transfers(number(rounds), ""),
+        #[cfg(target_os = "linux")]
+        ["lab-transfers", rounds, named] => lab::transfers(number(rounds), named),
+        #[cfg(target_os = "linux")]
+        ["lab-smoke"] => lab::smoke(),
+        #[cfg(not(target_os = "linux"))]
+        ["lab-smoke"] => println!("skipped    lab: it needs Linux"),
         ["echo"] => runtime::echo(5),
         ["echo", rounds] => runtime::echo(number(rounds)),
         ["turns"] => turns::table(5),
@@ -99,7 +118,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] \
                  | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | crowd-udp [SESSIONS [SECONDS]] | crowd-udp-one PEER SESSIONS SECONDS \
-                 | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
+                 | lab [SECONDS ROUNDS] | lab-transfers [ROUNDS [NAME]] | lab-smoke | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
                  | echo [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
             );
             return ExitCode::FAILURE;

@@ -5,7 +5,7 @@
 mod cpu;
 mod load;
 mod pairs;
-mod quic;
+pub(crate) mod quic;
 mod udp;
 
 use crate::table::{Spread, spreads};

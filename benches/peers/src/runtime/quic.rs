@@ -15,17 +15,46 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream, and what must live as long.
-pub(super) struct Quic {
+pub(crate) struct Quic {
     send: SendStream,
     receive: RecvStream,
     _connection: Connection,
     _endpoint: Endpoint,
 }
 
+impl Quic {
+    pub(crate) const fn new(
+        send: SendStream,
+        receive: RecvStream,
+        connection: Connection,
+        endpoint: Endpoint,
+    ) -> Self {
+        Self { send, receive, _connection: connection, _endpoint: endpoint }
+    }
+}
+
 /// Both ends; the second one accepts its stream once there is data in it.
 pub(super) async fn pair(at: SocketAddr) -> (Quic, impl Future<Output = Quic>) {
-    let name = "localhost";
-    let made = rcgen::generate_simple_self_signed([name.to_owned()]).expect("a key");
+    let (server, config) = configs(&transport());
+    let server = Endpoint::server(server, at).expect("a port");
+    let endpoint = Endpoint::client(at).expect("a port");
+    let to = server.local_addr().expect("an address");
+    let connecting = endpoint.connect_with(config, to, "localhost").expect("a config");
+    let accepting = async { server.accept().await.expect("a client").await.expect("a connection") };
+    let (near, far) = tokio::join!(connecting, accepting);
+    let near = near.expect("a connection");
+    let (send, receive) = near.open_bi().await.expect("a stream");
+    let near = Quic::new(send, receive, near, endpoint);
+    let far = async move {
+        let (send, receive) = far.accept_bi().await.expect("a stream");
+        Quic::new(send, receive, far, server)
+    };
+    (near, far)
+}
+
+/// Of both ends, with a certificate for `localhost` that only they know.
+pub(crate) fn configs(transport: &Arc<TransportConfig>) -> (ServerConfig, ClientConfig) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let mut roots = RootCertStore::empty();
@@ -45,23 +74,10 @@ pub(super) async fn pair(at: SocketAddr) -> (Quic, impl Future<Output = Quic>) {
         .with_no_client_auth();
     let mut server =
         ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(server).expect("it has AES")));
-    server.transport_config(transport());
-    let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(client).expect("it has AES")));
-    config.transport_config(transport());
-    let server = Endpoint::server(server, at).expect("a port");
-    let endpoint = Endpoint::client(at).expect("a port");
-    let to = server.local_addr().expect("an address");
-    let connecting = endpoint.connect_with(config, to, name).expect("a config");
-    let accepting = async { server.accept().await.expect("a client").await.expect("a connection") };
-    let (near, far) = tokio::join!(connecting, accepting);
-    let near = near.expect("a connection");
-    let (send, receive) = near.open_bi().await.expect("a stream");
-    let near = Quic { send, receive, _connection: near, _endpoint: endpoint };
-    let far = async move {
-        let (send, receive) = far.accept_bi().await.expect("a stream");
-        Quic { send, receive, _connection: far, _endpoint: server }
-    };
-    (near, far)
+    server.transport_config(Arc::clone(transport));
+    let mut client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(client).expect("it has AES")));
+    client.transport_config(Arc::clone(transport));
+    (server, client)
 }
 
 /// Allows as much data in flight as the others.
