@@ -78,7 +78,7 @@ fn exchange(suite: Suite, token: &[u8], masked: bool) -> Exchanged {
     assert_eq!(Msg1::decode(&read), Ok(client));
     payload.clear();
     let reset_token = reset_token();
-    let server = Msg2 { server_sid: SERVER_SID, said: client, rejected: None, reset_token };
+    let server = Msg2 { server_sid: SERVER_SID, said: client, rejected: None, reset_token, ticket: None };
     server.encode(&mut payload).unwrap();
     let of_server = responder.write_msg2(&payload, &mut msg2).unwrap();
     let of_client = initiator.read_msg2(&msg2, &mut read).unwrap();

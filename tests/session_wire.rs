@@ -8,7 +8,7 @@ use whitewater::inside::session::wire::{
     Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, DENY_LEN,
     Data, Deny, DenyReason, EcnFrame, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello,
     KcpPart, LossFrame, MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, RekeyFrame, Reset,
-    TOKEN_MAX, USER_MAX, is_close_text,
+    TICKET_LEN, TOKEN_MAX, USER_MAX, is_close_text,
 };
 use whitewater::packet::Seq16;
 
@@ -25,7 +25,7 @@ fn packets(
     Hello { suite, protocol_id, cid, client_stamp: number, size }.encode(&mut datagrams[0]).unwrap();
     let challenge = Challenge { suite, cid, client_stamp: number, epoch: !number, cookie: bytes };
     challenge.encode(&mut datagrams[1]).unwrap();
-    let (epoch, cookie, client_sid) = (!number, bytes, number);
+    let (epoch, cookie, client_sid) = (number, bytes, number);
     let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1: msg };
     connect.encode(&mut datagrams[2]).unwrap();
     Accept { suite, cid, msg2: msg }.encode(&mut datagrams[3]).unwrap();
@@ -87,6 +87,7 @@ proptest! {
     fn the_payloads_of_the_handshake_round_trip(
         numbers in (any::<u32>(), any::<[u16; 3]>(), 1..=u32::MAX, any::<[u8; 16]>()),
         rejected in prop::option::of(any::<u16>()),
+        ticket in prop::option::of(any::<[u8; TICKET_LEN]>()),
         user in bytes(0..=USER_MAX),
         channels in 0..=80_usize,
     ) {
@@ -100,11 +101,12 @@ proptest! {
         payload.push(0);
         prop_assert!(Msg1::decode(&payload).is_err());
         payload.clear();
+        let ticket = ticket.filter(|_| rejected.is_none());
         let server_sid = if rejected.is_some() { 0 } else { sid };
         let msg2 =
-            Msg2 { server_sid, said: Msg1 { shape: b"", ..msg1 }, rejected, reset_token };
+            Msg2 { server_sid, said: Msg1 { shape: b"", ..msg1 }, rejected, reset_token, ticket };
         msg2.encode(&mut payload).unwrap();
-        prop_assert_eq!(payload.len(), 32 + rejected.map_or(0, |_| 2) + user.len());
+        prop_assert_eq!(payload.len(), 32 + rejected.map_or(0, |_| 2) + ticket.map_or(0, |_| 20) + user.len());
         prop_assert_eq!(Msg2::decode(&payload), Ok(msg2));
     }
 }
@@ -117,6 +119,10 @@ fn packets_have_the_documented_lengths() {
     assert_eq!((CHALLENGE_LEN, DENY_LEN, RESET_LEN), (36, 16, 21));
     let least = packets((0, 1, 2, 3), [4; 16], &[], &[0; 28], 512);
     assert_eq!((least[2].len(), least[0].len()), (76, HELLO_MIN));
+    let ticket = packets((0, 1, 2, 1 << 31 | 3), [4; 16], &[], &[0; 28], 512).swap_remove(2);
+    assert_eq!(ticket.len(), HELLO_MIN, "with a ticket");
+    let changed = [&ticket[..HELLO_MIN - 1], &[1]].concat();
+    assert_eq!(Packet::decode(&changed), Err(PacketError::Reserved));
 }
 
 #[test]
@@ -193,10 +199,12 @@ fn values_that_cannot_be_encoded_are_not_written() {
     let msg1 = Msg1 { features: 0, max_datagram: 0, rcv_wnd: 0, keepalive_ms: 0, user: &user, shape: b"" };
     assert_eq!(msg1.encode(&mut out), Err(PacketError::Field { field: "user" }));
     let said = Msg1 { user: &[], ..msg1 };
-    let msg2 = |server_sid, rejected| Msg2 { server_sid, said, rejected, reset_token: [0; 16] };
+    let msg2 = |server_sid, rejected| Msg2 { server_sid, said, rejected, reset_token: [0; 16], ticket: None };
     for (sid, rejected) in [(0, None), (1, Some(0))] {
         assert_eq!(msg2(sid, rejected).encode(&mut out), Err(PacketError::Field { field: "server_sid" }));
     }
+    let both = Msg2 { ticket: Some([1; TICKET_LEN]), ..msg2(0, Some(0)) };
+    assert_eq!(both.encode(&mut out), Err(PacketError::Field { field: "ticket" }));
     assert!(out.is_empty(), "nothing was appended");
 }
 

@@ -36,6 +36,7 @@ mod session_riding;
 mod session_room;
 mod session_states;
 mod session_strangers;
+mod session_tickets;
 mod session_timers;
 #[cfg(feature = "crypto")]
 mod session_tokens;

@@ -420,6 +420,14 @@ typedef struct ww_options {
    */
   size_t user_len;
   /*
+   At a client: what `ww_client_ticket` returned in the last session with this server, or null. It saves a round trip.
+   */
+  const uint8_t *ticket;
+  /*
+   Length of `ticket`, up to 64.
+   */
+  size_t ticket_len;
+  /*
    At a server: nonzero to be asked about each client; see `WW_EVENT_REQUESTED`.
    */
   uint8_t ask;
@@ -764,6 +772,14 @@ int32_t ww_client_close_text(struct ww_client *client,
 int32_t ww_client_rejection(struct ww_client *client,
                             uint8_t *buffer,
                             size_t size);
+
+/*
+ Takes what saves a round trip when this player's next client connects to this server: give it to `ww_client_connect` in the options. Returns
+ its length, at most 64, or 0: there is none, or the session was not up yet; `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_client_ticket(struct ww_client *client,
+                         uint8_t *buffer,
+                         size_t size);
 
 /*
  Takes the connect token of another server, after `WW_EVENT_REDIRECTED`: give it to `ww_client_connect` in the options of a new client.

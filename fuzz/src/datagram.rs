@@ -111,6 +111,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
                 said: msg1,
                 rejected,
                 reset_token: [9; 16],
+                ticket: rejected.is_none().then_some([0x87; 20]),
             };
             msg2.encode(&mut payload).expect("it is short");
             add(&format!("msg2-{}-{}", user.len(), rejected.unwrap_or_default()), payload);

@@ -122,6 +122,13 @@ impl Client {
         self.machine.peer_addr()
     }
 
+    /// What [`ClientConfig::ticket`] takes for the next session with this server; see [`Connection::ticket`]. Empty
+    /// until the session has been up.
+    #[must_use]
+    pub fn ticket(&self) -> &[u8] {
+        self.connection().map_or(&[], Connection::ticket)
+    }
+
     /// What the server's application said when it rejected this client, see [`session::Client::rejection`].
     #[must_use]
     pub const fn rejection(&self) -> &[u8] {

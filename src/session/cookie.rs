@@ -4,11 +4,15 @@
 //! the stranger receives packets at their address. A cookie uses a key that is valid for one period of 5 s
 //! and derived from the master key. The idea is from RFC 9147 section 5.1 (DTLS) and RFC 4987 (SYN cookies).
 //!
+//! Tickets: a client that was let in takes a ticket with it. When it comes back from the same IP address, the ticket
+//! stands in for a cookie, which saves a round trip. It takes the place of a cookie in a CONNECT, and is used once. The
+//! idea is from RFC 9000 section 8.1.3.
+//!
 //! Reset tokens: the server ends a session that it no longer knows with a token that it can recompute and
 //! that only the client also knows. The idea is from RFC 9000 section 10.3.
 
 use super::concat;
-use super::wire::COOKIE_LEN;
+use super::wire::{COOKIE_LEN, TICKET, TICKET_LEN};
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
 use std::net::{IpAddr, SocketAddr};
@@ -53,7 +57,45 @@ impl CookieKey {
     #[must_use]
     pub fn verify(&self, now: Time, epoch: u32, cookie: &[u8; COOKIE_LEN], claim: &Claim) -> bool {
         let this = epoch_of(now);
-        (epoch == this || epoch == this.wrapping_sub(1)) && self.mint(epoch, claim).ct_eq(cookie).into()
+        is_recent(epoch, this) && self.mint(epoch, claim).ct_eq(cookie).into()
+    }
+
+    /// A ticket for a client at `ip`: what stands in for the epoch of a CONNECT, then what stands in for its cookie.
+    /// `number` must not repeat within a period.
+    #[must_use]
+    pub fn ticket(&self, now: Time, ip: IpAddr, protocol_id: u64, number: [u8; 8]) -> [u8; TICKET_LEN] {
+        let epoch = TICKET | period_of(now);
+        concat(&[&epoch.to_le_bytes(), &number, &self.tag(epoch, ip, protocol_id, &number)])
+    }
+
+    /// The number of a ticket of ours for `ip`, from the current or the previous period. The time this takes does not
+    /// reveal how much of it matches.
+    #[must_use]
+    pub fn open_ticket(
+        &self,
+        now: Time,
+        epoch: u32,
+        ticket: &[u8; COOKIE_LEN],
+        ip: IpAddr,
+        protocol_id: u64,
+    ) -> Option<[u8; 8]> {
+        let (number, tag) = ticket.split_first_chunk()?;
+        let is_ours = is_recent(epoch & !TICKET, period_of(now))
+            && self.tag(epoch, ip, protocol_id, number).as_slice().ct_eq(tag).into();
+        is_ours.then_some(*number)
+    }
+
+    fn tag(&self, epoch: u32, ip: IpAddr, protocol_id: u64, number: &[u8; 8]) -> [u8; 8] {
+        let ip = match ip.to_canonical() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        let mut key = SipHasher24::new_with_key(&self.0).hash(&epoch.to_le_bytes()).as_bytes();
+        let version = [super::wire::VERSION];
+        let input: [u8; 33] = concat(&[&ip.octets(), &version, &protocol_id.to_le_bytes(), number]);
+        let hash = SipHasher24::new_with_key(&key).hash(&input).as_bytes();
+        key.zeroize();
+        concat(&[&hash])
     }
 }
 
@@ -119,19 +161,35 @@ pub fn is_reset(given: &[u8; 16], found: &[u8; 16]) -> bool {
     bool::from(given.ct_eq(found) & !given.ct_eq(&[0; 16]))
 }
 
-/// The period that `now` lies in. It wraps after 680 years.
+/// The period of cookies that `now` lies in. It wraps after 340 years, because the highest bit tells tickets.
 #[must_use]
 pub fn epoch_of(now: Time) -> u32 {
-    let periods = now.as_micros() / EPOCH_US;
-    u32::try_from(periods & u64::from(u32::MAX)).unwrap_or_default()
+    periods(now, EPOCH_US)
+}
+
+/// The same for tickets.
+fn period_of(now: Time) -> u32 {
+    periods(now, PERIOD_US)
+}
+
+fn periods(now: Time, length: u64) -> u32 {
+    u32::try_from((now.as_micros() / length) & u64::from(!TICKET)).unwrap_or_default()
+}
+
+/// Whether a period is the current or the previous one.
+const fn is_recent(found: u32, this: u32) -> bool {
+    found == this || found == this.wrapping_sub(1) & !TICKET
 }
 
 /// Length of a period, µs. A cookie is valid for 5 to 10 s.
 const EPOCH_US: u64 = 5_000_000;
+/// The same for tickets, which are valid for 12 to 24 h.
+const PERIOD_US: u64 = 12 * 3600 * 1_000_000;
 const CLAIM_LEN: usize = 1 + 16 + 2 + 1 + 2 + 8 + 8 + 4;
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::is_ticket;
     use super::*;
 
     fn key() -> CookieKey {
@@ -142,7 +200,7 @@ mod tests {
     fn a_cookie_is_valid_for_5_to_10_s_in_any_period_and_never_before_it() {
         let address = SocketAddr::from(([192, 0, 2, 1], 5));
         let claim = Claim { address, suite: 0x201, protocol_id: 1, cid: 2 };
-        for made_at in [0, 1, 4_999_999, 5_000_000, 12_345_678, (EPOCH_US << 32) - 1] {
+        for made_at in [0, 1, 4_999_999, 5_000_000, 12_345_678, (EPOCH_US << 31) - 1] {
             let cookie_epoch = epoch_of(Time::from_micros(made_at));
             let cookie = key().mint(cookie_epoch, &claim);
             let last = (made_at / EPOCH_US + 2) * EPOCH_US - 1;
@@ -151,6 +209,30 @@ mod tests {
             assert_eq!([at(made_at), at(last), at(last + 1)], [true, true, false]);
             assert!(made_at < EPOCH_US || !at(made_at - EPOCH_US), "from the future");
         }
+    }
+
+    #[test]
+    fn a_ticket_is_valid_for_12_to_24_h_at_one_ip_and_never_a_cookie() {
+        let hour = PERIOD_US / 12;
+        let [here, mapped] = ["10.0.0.1", "::ffff:10.0.0.1"].map(|ip| ip.parse().unwrap());
+        for made_at in [0, 1, PERIOD_US - 1, PERIOD_US, 30 * hour] {
+            let ticket = key().ticket(Time::from_micros(made_at), here, 7, *b"a number");
+            let epoch = u32::from_le_bytes(*ticket.first_chunk().unwrap());
+            let bytes = ticket.last_chunk().unwrap();
+            let last = (made_at / PERIOD_US + 2) * PERIOD_US - 1;
+            assert!((12 * hour..24 * hour).contains(&(last - made_at)) && is_ticket(epoch));
+            let at = |micros, ip, protocol| {
+                key().open_ticket(Time::from_micros(micros), epoch, bytes, ip, protocol)
+            };
+            assert_eq!([at(made_at, here, 7), at(last, mapped, 7)], [Some(*b"a number"); 2]);
+            let other = "10.0.0.2".parse().unwrap();
+            assert_eq!([at(last + 1, here, 7), at(last, other, 7), at(last, here, 8)], [None; 3]);
+            assert!(made_at < PERIOD_US || at(made_at - PERIOD_US, here, 7).is_none(), "from the future");
+            let address = SocketAddr::new(here, 5);
+            let claim = Claim { address, suite: 0x201, protocol_id: 7, cid: 2 };
+            assert!(!key().verify(Time::from_micros(made_at), epoch, bytes, &claim));
+        }
+        assert!(!is_ticket(epoch_of(Time::from_micros(u64::MAX))));
     }
 
     #[test]

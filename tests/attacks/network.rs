@@ -127,6 +127,109 @@ fn cookies_have_a_global_rate_limit() {
     assert_eq!((world.strangers.len(), world.server.stats().rejected.challenge_rate), (10, 990));
 }
 
+/// A server with a client, and the ticket that the client has: for its IP address.
+fn with_ticket(config: ServerConfig) -> (World, SocketAddr, [u8; 20]) {
+    let mut world = checked(config);
+    world.add(&path(), &path(), &SessionConfig::default(), client_config(Suite::Checked));
+    world.connect();
+    let ticket = world.client().ticket().try_into().unwrap();
+    (world, client_address(1, 7), ticket)
+}
+
+/// A CONNECT of a thief with the ticket of somebody else.
+fn stolen(ticket: &[u8; 20], cid: u64) -> Vec<u8> {
+    let (epoch, cookie) = ticket.split_first_chunk().unwrap();
+    connect(cid, u32::from_le_bytes(*epoch), cookie.try_into().unwrap(), 1)
+}
+
+/// Source: RFC 9000, section 21.3. A stolen cookie is good for an attempt from its port, for 10 s.
+#[test]
+fn a_stolen_ticket_is_worth_one_attempt_and_no_more_bytes_than_it_came_with() {
+    let (mut world, victim, ticket) = with_ticket(ServerConfig::insecure(SessionConfig::default()));
+    let (mut received, accepted) = (0, world.server.stats().accepted);
+    for number in 0..1000_u16 {
+        let from = SocketAddr::new(victim.ip(), 2000 + number % 100);
+        let datagram = stolen(&ticket, number.into());
+        received += datagram.len();
+        world.strangers.clear();
+        world.inject(from, &datagram);
+        for (to, answer) in &world.strangers {
+            let most = if kind_of(answer) == kind::ACCEPT { datagram.len() } else { 36 };
+            assert!(*to == from && answer.len() <= most, "{} for {}", answer.len(), datagram.len());
+        }
+        world.run(1);
+    }
+    let stats = world.server.stats();
+    assert_eq!((stats.accepted - accepted, stats.tickets, stats.rejected.ticket), (1, 1, 999));
+    assert!(received == 512_000 && world.server.len() == 2 && world.is_up());
+}
+
+/// Whoever watches can copy a CONNECT with a ticket, while it is going on and later.
+#[test]
+fn a_replayed_ticket_makes_no_session() {
+    let (mut world, victim, ticket) = with_ticket(ServerConfig::insecure(SessionConfig::default()));
+    let (datagram, accepted) = (stolen(&ticket, 9), world.server.stats().accepted);
+    for second in 0..100_u16 {
+        for port in [victim.port(), 3000 + second] {
+            world.strangers.clear();
+            world.inject(SocketAddr::new(victim.ip(), port), &datagram);
+            let is_first = port == victim.port();
+            let is_accepted = |(_, answer): &(SocketAddr, Vec<u8>)| kind_of(answer) == kind::ACCEPT;
+            assert!(is_first || !world.strangers.iter().any(is_accepted), "at another port");
+        }
+        world.run(1_000);
+    }
+    let stats = world.server.stats();
+    assert_eq!((stats.accepted - accepted, stats.tickets), (1, 1), "{:?}", stats.rejected);
+    assert!(stats.rejected.ticket >= 180 && stats.rejected.repeated + stats.accepts_repeated > 5);
+}
+
+#[test]
+fn a_forged_ticket_gets_a_cookie_at_most_and_takes_no_memory() {
+    let (mut world, victim, ticket) = with_ticket(ServerConfig::insecure(SessionConfig::default()));
+    let (mut received, mut sent, mut buf) = (0, 0, Vec::with_capacity(1500));
+    let forged: Vec<_> = (0..160)
+        .map(|bit| {
+            let mut forged = ticket;
+            forged[bit / 8] ^= 1 << (bit % 8);
+            stolen(&forged, 1)
+        })
+        .chain([stolen(&ticket, 1)])
+        .collect();
+    let others = [victim, stranger(1)];
+    let mut flood = |world: &mut World| {
+        for datagram in &forged {
+            let is_stolen = std::ptr::eq(datagram, &raw const forged[160]);
+            world.server.give(world.now, others[usize::from(is_stolen)], datagram);
+            received += datagram.len();
+            while world.server.emit_to(world.now, &mut buf).is_some() {
+                sent += if kind_of(&buf) == kind::CHALLENGE { buf.len() } else { 0 };
+            }
+        }
+    };
+    flood(&mut world);
+    let heap = allocation_counter::measure(|| flood(&mut world));
+    assert_eq!((heap.count_total, heap.bytes_current), (0, 0));
+    assert!(sent * 512 <= received * 36 && sent > 0, "{sent} of {received}: as for a HELLO");
+    let stats = world.server.stats();
+    assert_eq!((stats.tickets, stats.rejected.ticket + stats.rejected.cookie), (0, 322));
+    assert_eq!(world.server.len(), 1);
+}
+
+#[test]
+fn the_longest_answer_is_shorter_than_a_connect_with_a_ticket() {
+    let user = vec![7; 256];
+    let (mut world, victim, ticket) =
+        with_ticket(ServerConfig { user, ..ServerConfig::insecure(SessionConfig::default()) });
+    world.strangers.clear();
+    world.inject(victim, &stolen(&ticket, 9));
+    assert_eq!(world.strangers.iter().map(|(_, answer)| answer.len()).collect::<Vec<_>>(), [334]);
+    world.strangers.clear();
+    let short = &stolen(&ticket, 9)[..100];
+    world.inject(victim, short);
+    assert_eq!((world.strangers.len(), world.server.stats().rejected.malformed), (0, 1));
+}
+
 #[test]
 fn a_connect_without_a_valid_cookie_is_dropped_before_anything_is_stored() {
     let mut world = checked(ServerConfig::insecure(SessionConfig::default()));

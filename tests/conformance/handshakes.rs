@@ -171,7 +171,7 @@ pub(crate) fn payloads() -> [Vec<u8>; 2] {
         .unwrap();
     let (server_sid, rejected, reset_token) = (SERVER_SID, None, count(0xb0));
     let said = Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"hello Ada", shape: b"" };
-    let msg2 = Msg2 { server_sid, said, rejected, reset_token };
+    let msg2 = Msg2 { server_sid, said, rejected, reset_token, ticket: None };
     msg2.encode(&mut second).unwrap();
     [first, second]
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, KEM_KEY_LEN,
     KEM_SEALED_LEN, KemCiphertext, KemKey, MESSAGE_MAX, MESSAGE_MIN, Msg1, Msg2, Packet, PacketError, Reset,
-    SHAPE_MAX, TOKEN_MAX, USER_MAX,
+    SHAPE_MAX, TICKET, TOKEN_MAX, USER_MAX,
 };
 
 pub(crate) fn file() -> File {
@@ -27,14 +27,17 @@ pub(crate) fn file() -> File {
             &Packet::Challenge(Challenge { suite, cid, client_stamp: 1000, epoch: 7, cookie: count(0x10) }),
         ),
     ];
-    for (name, suite, token, msg1) in [
-        ("the shortest CONNECT", suite, 0, MESSAGE_MIN),
-        ("CONNECT with a token", suite, 384, 64),
-        ("the longest CONNECT", suite, TOKEN_MAX, MESSAGE_MAX),
-        ("CONNECT of a hybrid suite", 0x8201, 384, 64),
+    for (name, suite, epoch, token, msg1) in [
+        ("the shortest CONNECT", suite, 7, 0, MESSAGE_MIN),
+        ("CONNECT with a token", suite, 7, 384, 64),
+        ("the longest CONNECT", suite, 7, TOKEN_MAX, MESSAGE_MAX),
+        ("CONNECT of a hybrid suite", 0x8201, 7, 384, 64),
+        ("CONNECT with a ticket", suite, TICKET | 7, 0, 64),
+        ("CONNECT with a ticket and a token", suite, TICKET | 7, 400, 64),
+        ("CONNECT of a hybrid suite with a ticket", 0x8201, TICKET | 7, 0, 64),
     ] {
         let (token, msg1) = (filled(0x30, token), filled(0x70, msg1));
-        let (epoch, cookie, client_sid) = (7, count(0x10), 0x0a0b_0c0d);
+        let (cookie, client_sid) = (count(0x10), 0x0a0b_0c0d);
         let connect =
             Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token: &token, msg1: &msg1 };
         lines.push(packet(name, &Packet::Connect(connect)));
@@ -160,15 +163,16 @@ pub(crate) fn payloads() -> File {
             Line::named(name).number("message", 1_u8).object("fields", &of_msg1(&msg1)).hex("bytes", &bytes),
         );
     }
-    for (name, server_sid, rejected, user) in [
-        ("msg2", 0x0e0f_1011, None, 0),
-        ("msg2: all that fits", 1, None, USER_MAX),
-        ("msg2: rejected", 0, Some(77), 5),
-        ("msg2: rejected, all that fits", 0, Some(0xff05), USER_MAX),
+    for (name, server_sid, rejected, ticket, user) in [
+        ("msg2", 0x0e0f_1011, None, None, 0),
+        ("msg2: a ticket", 1, None, Some(count(0xd0)), 5),
+        ("msg2: all that fits", 1, None, Some(count(0xd0)), USER_MAX),
+        ("msg2: rejected", 0, Some(77), None, 5),
+        ("msg2: rejected, all that fits", 0, Some(0xff05), None, USER_MAX),
     ] {
         let (reset_token, user) = (count(0xb0), filled(0x61, user));
         let said = Msg1 { features: 0, max_datagram: 1472, rcv_wnd, keepalive_ms, user: &user, shape: b"" };
-        let msg2 = Msg2 { server_sid, said, rejected, reset_token };
+        let msg2 = Msg2 { server_sid, said, rejected, reset_token, ticket };
         let mut bytes = Vec::new();
         msg2.encode(&mut bytes).unwrap();
         lines.push(
@@ -196,7 +200,7 @@ fn of_msg1(Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user, shape }: 
 }
 
 fn of_msg2(msg2: &Msg2<'_>) -> Line {
-    let Msg2 { server_sid, said, rejected, reset_token } = msg2;
+    let Msg2 { server_sid, said, rejected, reset_token, ticket } = msg2;
     let Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user, .. } = said;
     let line = Line::default().number("sid", *server_sid).number("features", *features);
     let line = line
@@ -204,6 +208,7 @@ fn of_msg2(msg2: &Msg2<'_>) -> Line {
         .number("rcv_wnd", *rcv_wnd)
         .number("keepalive_ms", *keepalive_ms);
     let line = if let Some(why) = rejected { line.number("rejected", *why) } else { line };
+    let line = if let Some(ticket) = ticket { line.hex("ticket", ticket) } else { line };
     line.hex("reset_token", reset_token).hex("user", user)
 }
 
@@ -256,6 +261,7 @@ pub(crate) fn refused() -> File {
         ("RESET cut off", reset[..20].to_vec()),
         ("RESET and a byte", longer(&reset)),
         ("CONNECT of a hybrid suite without padding", with(&connect, 2, &[1, 0x82])),
+        ("CONNECT with a ticket without padding", with(&connect, 23, &[0x80])),
         ("CONNECT of a hybrid suite whose padding is not zero", with(&hybrid, 1199, &[1])),
         ("KEM_KEY of version 2", with(&key, 1, &[2])),
         ("KEM_KEY cut off", key[..1193].to_vec()),
@@ -289,7 +295,9 @@ pub(crate) fn refused() -> File {
         ("msg1 with a reserved byte", "msg1", with(&msg1, 15, &[1])),
         ("msg1 with 257 bytes of the application", "msg1", [&msg1[..12], &[1, 1, 0, 0], &[0; 257]].concat()),
         ("msg2 cut off", "msg2", msg2[..31].to_vec()),
-        ("msg2 with a reserved flag", "msg2", with(&msg2, 14, &[2])),
+        ("msg2 with a reserved flag", "msg2", with(&msg2, 14, &[4])),
+        ("msg2 that rejects with a ticket", "msg2", with(&no, 14, &[3])),
+        ("msg2 with a part of a ticket", "msg2", [&with(&msg2, 14, &[2])[..], &[7; 19]].concat()),
         ("msg2 that lets in by no number", "msg2", with(&msg2, 0, &[0; 4])),
         ("msg2 that rejects and gives a number", "msg2", with(&no, 0, &[1])),
         ("msg2 with 257 bytes of the application", "msg2", [&msg2[..], &[0; 257]].concat()),

@@ -9,7 +9,7 @@ use crate::common::sessions::{
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
-    LossFrame, Packet, Reset, kind,
+    LossFrame, Packet, Reset, TICKET, kind,
 };
 #[cfg(feature = "pq")]
 use whitewater::inside::session::wire::{KemCiphertext, KemKey};
@@ -84,6 +84,10 @@ fn the_handshake_is_shown_as_it_was_sent() {
     Deny { lowest: 1, highest: 3, reason, cid, retry_after_ms: 3000 }.encode(&mut more[0]).unwrap();
     Reset { sid: 0x0e0f_1011, token: *b"a token of 16 by" }.encode(&mut more[1]).unwrap();
     captured.extend(more.map(|datagram| (at, server, client, datagram)));
+    let connect = captured.iter().find_map(|(.., bytes)| Connect::decode(bytes).ok()).unwrap();
+    let mut with_ticket = Vec::new();
+    Connect { epoch: TICKET | 7, ..connect }.encode(&mut with_ticket).unwrap();
+    captured.push((at, client, server, with_ticket));
     let fields = [
         "ww.kind",
         "ww.suite",
@@ -123,7 +127,7 @@ fn the_handshake_is_shown_as_it_was_sent() {
             Packet::Accept(Accept { suite, cid, msg2 }) => {
                 (want[1], want[3]) = (as16(suite.into()), as64(cid));
                 want[4] = as32(u32::from_le_bytes(msg2[8..12].try_into().unwrap()).into());
-                want[10] = hexes([&msg2[msg2.len() - 20..msg2.len() - 4]]);
+                want[10] = hexes([&msg2[24..40]]); // after the salt and 16 bytes
                 (want[11], want[12]) = (texts([1]), texts([1472]));
             }
             Packet::Deny(Deny { cid, retry_after_ms, .. }) => {

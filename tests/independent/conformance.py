@@ -79,6 +79,7 @@ def payload(line: dict) -> None:
     if line["message"] == 1:
         expected = handshake.Msg1(**dict(fields, shape=data(fields, "shape")))
     else:
+        fields["ticket"] = data(fields, "ticket") if "ticket" in fields else None
         fields["reset_token"] = bytes.fromhex(fields["reset_token"])
         expected = handshake.Msg2(server_sid=fields.pop("sid"), rejected=fields.pop("rejected", None), **fields)
     equal(type(expected).decode(data(line, "bytes")), expected)

@@ -50,6 +50,11 @@ class Challenge:
         return challenge
 
 
+def least(suite: int, epoch: int) -> int:
+    """How long a CONNECT is at least: padded with a hybrid suite, and with a ticket in place of a cookie."""
+    return LONGEST if suite & HYBRID else 512 if epoch >> 31 else 0
+
+
 @dataclass
 class Connect:
     suite: int
@@ -65,7 +70,7 @@ class Connect:
         head = le(CONNECT, 1) + le(VERSION, 1) + le(self.suite, 2) + le(self.protocol_id, 8) + le(self.cid, 8)
         proof = le(self.epoch, 4) + self.cookie + le(self.client_sid, 4)
         connect = head + proof + le(len(self.token), 2) + self.token + le(len(self.msg1), 2) + self.msg1
-        return connect.ljust(LONGEST, b"\0") if self.suite & HYBRID else connect
+        return connect.ljust(least(self.suite, self.epoch), b"\0")
 
     @classmethod
     def decode(cls, datagram: bytes):
@@ -75,8 +80,9 @@ class Connect:
         token = reader.take(reader.uint(2))
         require(len(token) <= 512, "token")
         msg1 = reader.take(reader.uint(2))
-        if suite & HYBRID:
-            require(len(datagram) == LONGEST, "length of a padded CONNECT")
+        if least(suite, epoch):
+            content = len(datagram) - len(reader.data)
+            require(len(datagram) == max(content, least(suite, epoch)), "length of a padded CONNECT")
             reader.zeros(len(reader.data))
         return cls(suite, protocol_id, cid, epoch, cookie, client_sid, token, whole(reader, msg1))
 

@@ -63,23 +63,25 @@ class Msg2:
     rejected: int | None
     reset_token: bytes
     user: bytes
+    ticket: bytes | None = None
 
     def encode(self) -> bytes:
         numbers = (self.max_datagram, self.rcv_wnd, self.keepalive_ms)
         head = le(self.server_sid, 4) + le(self.features, 4) + b"".join(le(n, 2) for n in numbers)
-        flags = le(0, 2) if self.rejected is None else le(1, 2) + le(self.rejected, 2)
-        return head + flags + self.reset_token + self.user
+        flags = le(0 if self.ticket is None else 2, 2) if self.rejected is None else le(1, 2) + le(self.rejected, 2)
+        return head + flags + self.reset_token + (self.ticket or b"") + self.user
 
     @classmethod
     def decode(cls, payload: bytes):
         reader = Reader(payload)
         numbers = [reader.uint(n) for n in (4, 4, 2, 2, 2)]
         flags = reader.uint(2)
-        require(flags in (0, 1) and (numbers[0] == 0) == (flags == 1), "flags, or sid")
-        rejected = reader.uint(2) if flags else None
+        require(flags in (0, 1, 2) and (numbers[0] == 0) == (flags == 1), "flags, or sid")
+        rejected = reader.uint(2) if flags == 1 else None
         reset_token = reader.take(16)
+        ticket = reader.take(20) if flags == 2 else None
         require(len(reader.data) <= 256, "more than 256 bytes of the application's own")
-        return cls(*numbers, rejected, reset_token, reader.rest())
+        return cls(*numbers, rejected, reset_token, reader.rest(), ticket)
 
 
 @dataclass

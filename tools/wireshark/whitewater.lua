@@ -77,6 +77,7 @@ local fields = {
   keepalive = ProtoField.uint16("ww.handshake.keepalive", "Between keepalives, ms"),
   rejected = ProtoField.uint16("ww.handshake.rejected", "Rejected"),
   reset_token = ProtoField.bytes("ww.reset_token", "Reset token"),
+  ticket = ProtoField.bytes("ww.handshake.ticket", "Ticket"),
   user = ProtoField.bytes("ww.handshake.user", "The application's own"),
   shape = ProtoField.bytes("ww.handshake.channels", "The channels, a hash and each in short"),
   lowest = ProtoField.uint8("ww.deny.lowest", "Lowest version", base.DEC, nil, 0xf0),
@@ -395,17 +396,20 @@ end
 local function payload_of_server(from, tree)
   local sid = from:add(tree, fields.sid, 4)
   limits(from, tree)
-  local rejected = from:take(2):le_uint()
-  if rejected > 1 then
+  local flags = from:take(2):le_uint()
+  if flags > 2 then
     refuse("A reserved bit is set")
-  elseif (rejected == 1) ~= (sid:le_uint() == 0) then
+  elseif (flags == 1) ~= (sid:le_uint() == 0) then
     refuse("A number of a session, and a rejection")
   end
-  if rejected == 1 then
+  if flags == 1 then
     local _, item = from:add(tree, fields.rejected, 2)
     item:add_proto_expert_info(experts.over, "The client is rejected")
   end
   from:add(tree, fields.reset_token, 16)
+  if flags == 2 then
+    from:add(tree, fields.ticket, 20)
+  end
   bounded("The application's own", from:left(), 0, USER_MAX)
   from:add(tree, fields.user, from:left())
 end
@@ -443,11 +447,16 @@ local function message(from, tree, count, suite, is_first, payload, covered)
   end
 end
 
+-- How long a CONNECT is at least: padded with a hybrid suite, and with a ticket in place of a cookie.
+local function connect_least(suite, epoch)
+  return suite >= HYBRID and DATAGRAM_MAX or epoch >= 0x80000000 and HELLO_MIN or 0
+end
+
 local function connect(from, tree, pinfo)
   local suite = version_and_suite(from, tree)
   local protocol_id = from:add(tree, fields.protocol_id, 8)
   local cid = from:add(tree, fields.cid, 8)
-  from:add(tree, fields.epoch, 4)
+  local epoch = from:add(tree, fields.epoch, 4):le_uint()
   from:add(tree, fields.cookie, 16)
   local client_sid = from:add(tree, fields.sid, 4)
   local count = from:take(2):le_uint()
@@ -460,8 +469,10 @@ local function connect(from, tree, pinfo)
     "whitewater/1\0", from.tvb(1, 3):raw(), protocol_id:raw(), cid:raw(), client_sid:raw(), sealed and sealed:raw() or "",
   })
   local msg1 = message(from, tree, from:take(2):le_uint(), suite, true, payload_of_client, prologue)
-  if suite >= HYBRID then
-    bounded("A padded CONNECT", from.to, DATAGRAM_MAX, DATAGRAM_MAX)
+  local least = connect_least(suite, epoch)
+  if least > 0 then
+    local len = math.max(from.to - from:left(), least)
+    bounded("A padded CONNECT", from.to, len, len)
     local padding = from:left() > 0 and from:add(tree, fields.padding, from:left())
     if padding and not is_zero(padding:raw()) then
       refuse("Padding that is not zero")
@@ -841,10 +852,8 @@ local LOOKS = {
   [CONNECT] = function(tvb)
     local token_len = tvb:len() >= 48 and tvb(44, 2):le_uint() or TOKEN_MAX + 1
     local len = token_len <= TOKEN_MAX and tvb:len() >= 48 + token_len and 48 + token_len + tvb(46 + token_len, 2):le_uint()
-    if len and tvb(2, 2):le_uint() >= HYBRID then
-      return tvb:len() == DATAGRAM_MAX and len < DATAGRAM_MAX and is_zero(tvb(len):raw())
-    end
-    return tvb:len() == len
+    local whole = len and math.max(len, connect_least(tvb(2, 2):le_uint(), tvb(20, 4):le_uint()))
+    return tvb:len() == whole and (whole == len or is_zero(tvb(len):raw()))
   end,
   [ACCEPT] = function(tvb)
     return tvb:len() >= 14 and tvb:len() == 14 + tvb(12, 2):le_uint()

@@ -77,6 +77,7 @@ unsafe fn make(program: *mut Program) {
             (options.timeout_ms, options.keepalive_ms) = (number(program), number(program));
             (options.channels, options.channel_count) = (channels.as_ptr(), channels.len());
             (options.user, options.user_len) = (user.as_ptr(), user.len());
+            (options.ticket, options.ticket_len) = (token.as_ptr(), token.len());
             (options.ask, options.repairs) = (u8(program) % 2, u8(program));
             if u8(program).is_multiple_of(4) {
                 (options.token, options.token_len) = (token.as_ptr(), token.len());
@@ -167,7 +168,7 @@ unsafe fn of_a_client(program: *mut Program) {
     // SAFETY: as the caller says.
     let answer = unsafe {
         let client = one_of(program, (*program).clients);
-        let (what, which) = (u8(program) % 23, u32::from(u8(program)) % 34);
+        let (what, which) = (u8(program) % 24, u32::from(u8(program)) % 34);
         let (_memory, start, size) = room(program);
         let mut stats = ww_stats::default();
         let mut event = ww_event::default();
@@ -190,6 +191,7 @@ unsafe fn of_a_client(program: *mut Program) {
             19 => ww_client_rejection(client, start, size),
             20 => ww_client_take_redirect(client, start, size),
             21 => ww_client_path_changed(client),
+            22 => ww_client_ticket(client, start, size),
             _ => ww_error_text(start, size),
         }
     };

@@ -287,6 +287,14 @@ pub unsafe extern "C" fn ww_client_rejection(client: *mut ww_client, buffer: *mu
     unsafe { call_mut(client, buffer, size, |client, buffer| copy(client.client.rejection(), buffer)) }
 }
 
+/// Takes what saves a round trip when this player's next client connects to this server: give it to `ww_client_connect` in the options. Returns
+/// its length, at most 64, or 0: there is none, or the session was not up yet; `WW_TOO_LONG`: `size` is too small.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_client_ticket(client: *mut ww_client, buffer: *mut u8, size: usize) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe { call_mut(client, buffer, size, |client, buffer| copy(client.client.ticket(), buffer)) }
+}
+
 /// Takes the connect token of another server, after `WW_EVENT_REDIRECTED`: give it to `ww_client_connect` in the options of a new client.
 /// Returns its length; `WW_AGAIN`: there is none; `WW_TOO_LONG`: `size` is too small, and the token stays.
 #[unsafe(no_mangle)]

@@ -37,6 +37,10 @@ pub struct ww_options {
     pub user: *const u8,
     /// Length of `user`.
     pub user_len: usize,
+    /// At a client: what `ww_client_ticket` returned in the last session with this server, or null. It saves a round trip.
+    pub ticket: *const u8,
+    /// Length of `ticket`, up to 64.
+    pub ticket_len: usize,
     /// At a server: nonzero to be asked about each client; see `WW_EVENT_REQUESTED`.
     pub ask: u8,
     /// Most bytes of repairs for lost packets, in percent of all other bytes, up to 100; 0: none. Both ends must enable
@@ -153,7 +157,8 @@ impl ww_options {
                 }
             };
             let user = bytes(self.user, self.user_len).ok_or(NO_USER)?.to_vec();
-            Ok((addresses, ClientConfig { user, ..config }))
+            let ticket = bytes(self.ticket, self.ticket_len).ok_or(NO_TICKET)?.to_vec();
+            Ok((addresses, ClientConfig { user, ticket, ..config }))
         }
     }
 
@@ -223,6 +228,7 @@ const UNKNOWN_CHANNEL: Failure = Failure::misuse(
     "`channels` has a kind that is none of WW_CHANNEL_.., or a carrier that is none of WW_CARRIER_..",
 );
 const NO_TOKEN: Failure = Failure::misuse("`token` is null, but `token_len` is not 0");
+const NO_TICKET: Failure = Failure::misuse("`ticket` is null, but `ticket_len` is not 0");
 const NO_USER: Failure = Failure::misuse("`user` is null, but `user_len` is not 0");
 
 impl ww_channel {

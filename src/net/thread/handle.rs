@@ -304,6 +304,10 @@ impl<E: End> Handle<E> {
         self.sessions.get(&id).map_or(&[], |known| &known.counts.user)
     }
 
+    pub(super) fn ticket(&self, id: Id) -> &[u8] {
+        self.sessions.get(&id).map_or(&[], |known| &known.counts.ticket)
+    }
+
     pub(super) fn close_text(&self, id: Id) -> &str {
         self.sessions.get(&id).and_then(|known| known.counts.close_text.get()).map_or("", |text| text)
     }

@@ -84,12 +84,20 @@ pub(super) struct Counts {
     is_full: AtomicBool,
     /// What the peer said in the handshake, and when it closed the session.
     pub(super) user: Box<[u8]>,
+    /// What a server gave its client for the next session.
+    pub(super) ticket: Box<[u8]>,
     pub(super) close_text: OnceLock<Box<str>>,
 }
 
 impl Counts {
     /// For a session with this many channels. `is_only`: the thread has no other session.
-    pub(super) fn new(user: &[u8], channels: usize, is_only: bool, config: &ThreadConfig) -> Self {
+    pub(super) fn new(
+        user: &[u8],
+        ticket: &[u8],
+        channels: usize,
+        is_only: bool,
+        config: &ThreadConfig,
+    ) -> Self {
         let part = if is_only { 1 } else { PART };
         Self {
             outgoing: Budgets::new(channels, config.outgoing),
@@ -98,6 +106,7 @@ impl Counts {
             unread: Budgets::new(channels, config.incoming / part),
             is_full: AtomicBool::new(false),
             user: user.into(),
+            ticket: ticket.into(),
             close_text: OnceLock::new(),
         }
     }
@@ -276,7 +285,7 @@ mod tests {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut port = Port::<std::net::UdpSocket>::new(socket, Mode::Whole, 1).unwrap();
         let config = ThreadConfig { incoming: 6400, ..ThreadConfig::default() };
-        (Shared::new(port.bell().unwrap(), config), move || Counts::new(b"", 1, false, &config))
+        (Shared::new(port.bell().unwrap(), config), move || Counts::new(b"", b"", 1, false, &config))
     }
 
     fn deliver(shared: &Shared, counts: &Counts, way: u8, cost: usize) -> bool {

@@ -230,14 +230,6 @@ macro_rules! verbs {
 verbs!(Server, Some(id), id: SessionId);
 verbs!(Client, None);
 
-impl Client {
-    /// Call this when the machine has changed networks; see
-    /// [`Client::path_changed`](crate::Client::path_changed). The client also notices by itself.
-    pub fn path_changed(&mut self) {
-        self.handle.run_at(None, net::Client::path_changed);
-    }
-}
-
 impl Server {
     /// A server on `addr`, on a new thread: see [`Server::bind`](crate::Server::bind).
     ///
@@ -388,6 +380,18 @@ impl Server {
 }
 
 impl Client {
+    /// As [`Client::ticket`](crate::Client::ticket). Empty until an event has reported that the session is up.
+    #[must_use]
+    pub fn ticket(&self) -> &[u8] {
+        self.handle.ticket(None)
+    }
+
+    /// Call this when the machine has changed networks; see
+    /// [`Client::path_changed`](crate::Client::path_changed). The client also notices by itself.
+    pub fn path_changed(&mut self) {
+        self.handle.run_at(None, net::Client::path_changed);
+    }
+
     /// Starts to connect a session, on a new thread: see [`Client::connect`](crate::Client::connect).
     ///
     /// # Errors

@@ -297,8 +297,11 @@ impl<E: End> Worker<E> {
         match event {
             Event::Connected => {
                 let channels = self.end.machine.config().channels.len();
-                let user = self.end.machine.connection(id).map_or(&[][..], |connection| connection.user());
-                let new = Arc::new(Counts::new(user, channels, id.is_none(), &self.out.shared.config));
+                let connection = self.end.machine.connection(id);
+                let said = connection.map(|connection| (connection.user(), connection.ticket()));
+                let (user, ticket) = said.unwrap_or_default();
+                let new =
+                    Arc::new(Counts::new(user, ticket, channels, id.is_none(), &self.out.shared.config));
                 self.outboxes.insert(id, Outbox::new(Arc::clone(&new)));
                 counts = Some(new);
             }

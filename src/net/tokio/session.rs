@@ -250,6 +250,14 @@ impl Session {
         state.source(self.handle.id).map_or_else(Vec::new, |connection| connection.user().to_vec())
     }
 
+    /// At a client: what [`ClientConfig::ticket`](crate::ClientConfig::ticket) takes for the next session with this
+    /// server; see [`Connection::ticket`]. Empty if the session is gone.
+    #[must_use]
+    pub fn ticket(&self) -> Vec<u8> {
+        let mut state = self.handle.shared.lock();
+        state.source(self.handle.id).map_or_else(Vec::new, |connection| connection.ticket().to_vec())
+    }
+
     /// The text that the peer gave when it closed or kicked, once [`closed`](Self::closed) has returned; see
     /// [`Connection::close_text`]. Empty if there is none.
     #[must_use]

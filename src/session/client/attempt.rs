@@ -7,6 +7,7 @@ use crate::session::seal::Keys;
 use crate::session::shape::Shape;
 use crate::session::wire::{
     Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, KEM_KEY_LEN, KemKey, Msg1, Msg2,
+    is_ticket,
 };
 use crate::session::{Suite, random};
 use crate::time::Time;
@@ -16,7 +17,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// A cookie that came for an attempt.
+/// A cookie that came for an attempt, or a ticket from an earlier session.
 #[derive(Debug)]
 struct Cookie {
     /// Its period by the server's clock.
@@ -25,6 +26,19 @@ struct Cookie {
     /// When it came last, and whether it was tried since.
     came: Time,
     is_tried: bool,
+}
+
+impl Cookie {
+    const fn is_ticket(&self) -> bool {
+        is_ticket(self.epoch)
+    }
+
+    /// The ticket of a client. `None`: it has none, or what it has is none.
+    fn of_ticket(now: Time, ticket: &[u8]) -> Option<Self> {
+        let (epoch, bytes) = ticket.split_first_chunk()?;
+        let (epoch, bytes) = (u32::from_le_bytes(*epoch), bytes.try_into().ok()?);
+        Some(Self { epoch, bytes, came: now, is_tried: false }).filter(Self::is_ticket)
+    }
 }
 
 /// An attempt. Its number and its first message never change.
@@ -40,7 +54,8 @@ pub(super) struct Attempt {
     initiator: Initiator,
     msg1: Vec<u8>,
     kem: Kem,
-    /// Those that came lately. None: HELLO is sent. Several: the server's period has changed, or somebody forges some.
+    /// Those that came lately, or the ticket until one has come. None: HELLO is sent. Several: the server's period has
+    /// changed, or somebody forges some.
     cookies: Vec<Cookie>,
     began: Time,
     pub(super) deadline: Time,
@@ -94,7 +109,7 @@ impl Attempt {
             initiator,
             msg1,
             kem: Kem::default(),
-            cookies: Vec::new(),
+            cookies: Cookie::of_ticket(now, &config.ticket).into_iter().collect(),
             began: now,
             deadline: now + config.deadline,
             next_send: now,
@@ -126,12 +141,14 @@ impl Attempt {
         if challenge.cid != self.cid || challenge.suite != suite.code() {
             return false;
         }
-        if !self.has_cookie() {
+        if !self.has_cookie() || self.has_ticket() {
             self.next_send = now;
             self.sends = 0;
         }
         let &Challenge { epoch, cookie: bytes, .. } = challenge;
-        let stays = |it: &Cookie| (it.epoch, it.bytes) != (epoch, bytes) && now.since(it.came) < COOKIE_LIFE;
+        let stays = |it: &Cookie| {
+            !it.is_ticket() && (it.epoch, it.bytes) != (epoch, bytes) && now.since(it.came) < COOKIE_LIFE
+        };
         self.cookies.retain(stays);
         if self.cookies.len() == COOKIES_MAX {
             self.cookies.swap_remove(any_of(COOKIES_MAX, rng));
@@ -148,9 +165,14 @@ impl Attempt {
         self.cookies.get_mut(fresh.unwrap_or_default())
     }
 
-    /// Whether a cookie has come.
+    /// Whether a cookie has come, or there is a ticket.
     pub(super) const fn has_cookie(&self) -> bool {
         !self.cookies.is_empty()
+    }
+
+    /// Whether there is a ticket, and no cookie.
+    fn has_ticket(&self) -> bool {
+        self.cookies.first().is_some_and(Cookie::is_ticket)
     }
 
     /// Takes a hint that the server refuses. Returns whether it is for this attempt. It may be forged, so the attempt
@@ -232,7 +254,8 @@ impl Attempt {
         self.sends = self.sends.wrapping_add(1);
         let (suite, protocol_id, cid) = (config.suite.code(), config.session.protocol_id, self.cid);
         let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, rng);
-        let is_extra = self.has_cookie() && self.sends.is_multiple_of(HELLO_EACH);
+        let hello_each = if self.has_ticket() { HELLO_EACH_OF_TICKET } else { HELLO_EACH };
+        let is_extra = self.has_cookie() && self.sends.is_multiple_of(hello_each);
         match if is_extra { None } else { self.any_cookie(rng) } {
             Some(Cookie { epoch, bytes, is_tried, .. }) => {
                 *is_tried = true;
@@ -289,6 +312,8 @@ const FAST_FOR: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_millis(250);
 /// With a cookie, every fourth datagram asks for a fresh one.
 const HELLO_EACH: u32 = 4;
+/// With a ticket, every second one does: a server without tickets answers nothing else.
+const HELLO_EACH_OF_TICKET: u32 = 2;
 /// Cookies that are kept, and how long each is tried after it last came: a good one comes again with each answer to a
 /// HELLO until the server's period changes, and holds for 5 s after that.
 const COOKIES_MAX: usize = 4;

@@ -25,6 +25,11 @@ settings! {
         pub server_key: Option<[u8; 32]> = None;
         /// The connect token, if the server requires one.
         pub token: Option<PublicToken> = None;
+        /// What [`Connection::ticket`](crate::session::Connection::ticket) returned in the last session with this server:
+        /// at most 64 bytes. It saves a round trip if this client comes from the same IP address within 12 h, and the
+        /// server still runs; otherwise it does no harm. It serves once: each session brings another one. Whoever
+        /// watches can tell by it that the client was there before. Empty, the default: none.
+        pub ticket: Vec<u8> = Vec::new(), 0..=TICKET_MAX;
         /// What to tell the server's application in the handshake: at most 256 bytes.
         pub user: Vec<u8> = Vec::new(), 0..=USER_MAX as u64;
         /// Length of a HELLO, bytes: 512 to 1200, and no more than `max_datagram` of `session`. A server answers with at most 0.07 times as many bytes, so that
@@ -99,6 +104,9 @@ impl ClientConfig {
 }
 
 printed_without_secrets! { ClientConfig { session, suite, hello, deadline } }
+
+/// Most bytes of what may be a ticket. Only those of our length are sent.
+const TICKET_MAX: u64 = 64;
 
 /// Why a client cannot start to connect.
 #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]

@@ -56,7 +56,7 @@ pub enum ClientState {
     Idle,
     /// Asking for a cookie.
     Hello,
-    /// In the handshake.
+    /// In the handshake, with a cookie or a ticket.
     Connect,
     /// Up.
     Up,
@@ -305,6 +305,7 @@ impl Client {
             is_client: true,
             seed: hash_key(&mut *self.random.0),
             user: msg2.said.user.into(),
+            ticket: msg2.ticket,
         };
         let session = Arc::new(self.config.session.clone());
         let Ok(connection) = Connection::new(now, &session, parts) else { return false };

@@ -49,7 +49,7 @@ use super::local_key::LocalKey;
 use super::repair::{REPAIR_ROOM, Repairs};
 use super::seal::Seal;
 use super::stats::Counters;
-use super::wire::FEATURE_MASKS;
+use super::wire::{FEATURE_MASKS, TICKET_LEN};
 use crate::channel::Channels;
 use crate::config::{ConfigError, in_range};
 use crate::packet::AckTracker;
@@ -115,14 +115,17 @@ pub struct Connection {
 }
 
 /// The other end.
-#[derive(Debug)]
 struct Peer {
     /// The number of the session in packets to the peer by which the handshake called it.
     sid: u32,
     is_server: bool,
     /// What its application said in the handshake.
     user: Box<[u8]>,
+    /// What it gave for the next session.
+    ticket: Option<Box<[u8; TICKET_LEN]>>,
 }
+
+printed_without_secrets! { Peer { sid, is_server, user } }
 
 /// Events that were not polled yet, at most one of each kind.
 #[derive(Debug, Default)]
@@ -136,7 +139,6 @@ struct Pending {
 }
 
 /// What the handshake leaves to the connection.
-#[derive(Debug)]
 pub(in crate::session) struct Parts {
     pub(in crate::session) seal: Seal,
     /// The numbers for the session: in packets to the peer, and from it.
@@ -158,6 +160,8 @@ pub(in crate::session) struct Parts {
     pub(in crate::session) seed: [u64; 2],
     /// What the peer's application said in the handshake.
     pub(in crate::session) user: Box<[u8]>,
+    /// What the server gave for the next session.
+    pub(in crate::session) ticket: Option<[u8; TICKET_LEN]>,
 }
 
 impl Connection {
@@ -179,6 +183,7 @@ impl Connection {
             is_client,
             seed,
             user,
+            ticket,
         } = parts;
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
         let mtu =
@@ -203,7 +208,7 @@ impl Connection {
             life: Life::Up,
             close_text: Box::default(),
             seal,
-            peer: Peer { sid: peer_sid, is_server: is_client, user },
+            peer: Peer { sid: peer_sid, is_server: is_client, user, ticket: ticket.map(Box::new) },
             key,
             path: Path::new(Route { address: peer, sid: peer_sid }, moves),
             ids,
@@ -249,6 +254,13 @@ impl Connection {
     #[must_use]
     pub const fn user(&self) -> &[u8] {
         &self.peer.user
+    }
+
+    /// At a client: what [`ClientConfig::ticket`](crate::ClientConfig::ticket) takes for the next session with this
+    /// server. Keep it as you keep a password: whoever has it can use up the ticket. Empty: the server gave none.
+    #[must_use]
+    pub fn ticket(&self) -> &[u8] {
+        self.peer.ticket.as_ref().map_or(&[], |ticket| &**ticket)
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {

@@ -81,6 +81,7 @@ impl World {
                 is_client: end == 0,
                 seed: [1, 2],
                 user: Box::default(),
+                ticket: None,
             };
             let mut connection = Connection::new(now, &config, parts).unwrap();
             connection.log_events(1); // which makes all control blocks

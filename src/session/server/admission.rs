@@ -37,18 +37,24 @@ impl Server {
                 _ => {}
             };
         }
+        self.challenge(now, Claim { address: from, suite, protocol_id, cid }, client_stamp);
+    }
+
+    fn challenge(&mut self, now: Time, claim: Claim, client_stamp: u32) {
+        let Claim { address: from, suite, cid, .. } = claim;
         if !self.rates.challenges.spend(now) {
             return self.count(now, from, Refusal::ChallengeRate);
         }
         let epoch = epoch_of(now);
-        let cookie = self.cookies.mint(epoch, &Claim { address: from, suite, protocol_id, cid });
+        let cookie = self.cookies.mint(epoch, &claim);
         self.stats.challenges += 1;
         let challenge = Challenge { suite, cid, client_stamp, epoch, cookie };
         self.reply_short(now, from, |buf| _ = challenge.encode(buf));
     }
 
     /// Makes a session from a CONNECT, if everything is right. Without a good cookie there is no answer: a CONNECT is
-    /// shorter than a HELLO, and a client that needs an answer also sends HELLOs.
+    /// shorter than a HELLO, and a client that needs an answer also sends HELLOs. A CHALLENGE answers one whose ticket
+    /// is not good, so that it costs no time: that one is as long as a HELLO.
     pub(super) fn on_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) {
         let Err(refused) = self.try_connect(now, from, connect) else { return };
         self.count(now, from, refused);
@@ -56,21 +62,25 @@ impl Server {
             Refusal::PerAddress | Refusal::PerNetwork | Refusal::Full => DenyReason::Busy,
             Refusal::Handshake => DenyReason::Secret,
             Refusal::Token => DenyReason::Token,
+            Refusal::Ticket => {
+                let &Connect { suite, protocol_id, cid, .. } = connect;
+                return self.challenge(now, Claim { address: from, suite, protocol_id, cid }, 0);
+            }
             _ => return,
         };
         self.deny(now, from, connect.cid, reason);
     }
 
     fn try_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) -> Result<(), Refused> {
-        let &Connect { suite: number, protocol_id, cid, epoch, ref cookie, .. } = connect;
-        let suite = self.check_offer(number, protocol_id)?;
-        let claim = Claim { address: from, suite: number, protocol_id, cid };
-        if !self.cookies.verify(now, epoch, cookie, &claim) {
-            return Err(Refusal::Cookie.into());
+        let suite = self.check_offer(connect.suite, connect.protocol_id)?;
+        let ticket = self.check_address(now, from, connect)?;
+        let mark = self.mark(connect);
+        let is_known = self.seats.knows(now, mark);
+        if let Some(ticket) = ticket {
+            self.use_ticket(ticket, from, mark, is_known)?;
         }
         // From here on, the address of the client is proven.
-        let mark = self.mark(connect);
-        if self.seats.knows(now, mark) {
+        if is_known {
             return Ok(self.repeat(now, from, mark)?);
         }
         if !self.rates.accepts(now, from) {

@@ -23,6 +23,7 @@ mod seat;
 mod shuffle;
 mod stats;
 mod table;
+mod tickets;
 
 pub use admission::Pass;
 pub use config::ServerConfig;
@@ -49,6 +50,7 @@ use stats::{Quiet, Refusal};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use tickets::Tickets;
 
 /// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain
 /// [`poll_transmit`](Machine::poll_transmit) and [`poll_event`](Self::poll_event), then call
@@ -60,6 +62,7 @@ pub struct Server {
     shape: Shape,
     random: Random,
     cookies: CookieKey,
+    tickets: Tickets,
     hash_key: [u8; 16],
     seats: Seats,
     /// Events for the application about clients that ask to join.
@@ -92,6 +95,7 @@ impl Server {
             session: Arc::new(config.session.clone()),
             shape: Shape::of(&config.session),
             cookies: CookieKey::new(random(rng)),
+            tickets: Tickets::default(),
             hash_key: random(rng),
             seats: Seats::new(config, hash_key(rng)),
             notices: VecDeque::new(),

@@ -148,6 +148,7 @@ impl Server {
                 peer_sid: guest.client_sid,
                 own_sid: id,
                 reset_token: [0; 16],
+                ticket: None,
                 peer: guest.place.address,
                 conv: id,
                 max_datagram: guest.max_datagram,
@@ -203,7 +204,7 @@ impl Server {
     fn answer(
         &self,
         now: Time,
-        &Guest { place: Place { address, .. }, suite, cid, nonce, ref claims, .. }: &Guest,
+        &Guest { place: Place { address, mark, .. }, suite, cid, nonce, ref claims, .. }: &Guest,
         responder: Responder,
         session: Result<u32, u16>,
         user: &[u8],
@@ -214,6 +215,7 @@ impl Server {
             said: self.config.session.said(user),
             rejected: session.err(),
             reset_token: session.ok().map(token).unwrap_or_default(),
+            ticket: session.ok().map(|_| self.ticket(now, address, mark)),
         };
         let [mut payload, mut message, mut accept] = [const { Vec::new() }; 3];
         msg2.encode(&mut payload).ok()?;

@@ -28,6 +28,8 @@ stats! {
         pub dropped: u64 => "whitewater_server_dropped_total",
         /// Cookies sent.
         pub challenges: u64 => "whitewater_server_challenges_total",
+        /// Attempts that came with a good ticket, which saved asking for a cookie.
+        pub tickets: u64 => "whitewater_server_tickets_total",
         /// Clients that the application was asked about.
         pub requested: u64 => "whitewater_server_requested_total",
         /// Sessions begun, confirmed or not.
@@ -64,6 +66,8 @@ reasons! {
         challenge_rate: ChallengeRate,
         /// A cookie that is too old, not ours, or for another client.
         cookie: Cookie,
+        /// A ticket that is too old, used, not ours, or for another address. Answered with a cookie.
+        ticket: Ticket,
         /// A CONNECT of a known attempt: confirmed, over, changed, or answered a moment ago.
         repeated: Repeated,
         /// Too many sessions per second from one address or network.

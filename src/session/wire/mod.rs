@@ -26,9 +26,10 @@ pub use frame::{
 };
 pub use frame_writer::{FrameWriter, NoRoom};
 pub use packet::{
-    Accept, Challenge, Connect, Data, Deny, Hello, KemCiphertext, KemKey, Packet, PacketError, Reset,
+    Accept, Challenge, Connect, Data, Deny, Hello, KemCiphertext, KemKey, Packet, PacketError, Reset, TICKET,
+    is_ticket,
 };
-pub use payload::{Msg1, Msg2};
+pub use payload::{Msg1, Msg2, TICKET_LEN};
 
 pub(in crate::session) use crate::wire::reader::{Reader, Short};
 pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};

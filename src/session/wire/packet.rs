@@ -54,7 +54,7 @@ values! {
         cookie: [u8; COOKIE_LEN],
     }
 
-    /// The client returns the cookie and begins the handshake.
+    /// The client returns the cookie, or a ticket, and begins the handshake.
     #[derive(Clone, Copy, Eq, PartialEq)]
     Connect<'a> {
         suite: u16,
@@ -246,24 +246,31 @@ packets! {
 }
 
 impl<'a> Connect<'a> {
-    /// With a hybrid suite, it is padded so that an answer with a [`KemKey`] does not amplify traffic.
+    /// It is padded with a hybrid suite, whose answer has a [`KemKey`], and with a ticket, which proves less than a
+    /// cookie: no answer is longer then.
     pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
         self.check()?;
-        let end = datagram.len() + DATAGRAM_MAX;
+        let start = datagram.len();
         datagram.extend_from_slice(&[kind::CONNECT, VERSION]);
         self.write(datagram);
-        if is_hybrid(self.suite) {
-            datagram.resize(end, 0);
-        }
+        datagram.resize(datagram.len().max(start + self.least()), 0);
         Ok(())
+    }
+
+    /// How many bytes it has at least.
+    const fn least(&self) -> usize {
+        match (is_hybrid(self.suite), is_ticket(self.epoch)) {
+            (true, _) => DATAGRAM_MAX,
+            (false, true) => HELLO_MIN,
+            _ => 0,
+        }
     }
 
     pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = begin(kind::CONNECT, datagram)?;
         let packet = Self::read(&mut reader)?;
         let (have, padding) = (datagram.len(), reader.take_rest());
-        let is_whole = if is_hybrid(packet.suite) { have == DATAGRAM_MAX } else { padding.is_empty() };
-        if !is_whole {
+        if have != (have - padding.len()).max(packet.least()) {
             return Err(PacketError::Length { have });
         }
         if padding.iter().any(|byte| *byte != 0) {
@@ -278,6 +285,15 @@ impl<'a> Connect<'a> {
         in_length("msg1", self.msg1, MESSAGE_MIN..=MESSAGE_MAX)
     }
 }
+
+/// Whether a CONNECT with this epoch has a ticket in place of a cookie.
+#[must_use]
+pub const fn is_ticket(epoch: u32) -> bool {
+    epoch & TICKET != 0
+}
+
+/// The bit that tells the epoch of a ticket.
+pub const TICKET: u32 = 1 << 31;
 
 impl Deny {
     pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {

@@ -36,6 +36,9 @@ pub struct Msg2<'a> {
     /// With this in a [`Reset`](super::Reset), the server may end the session once it no longer knows it. Zeros: it never
     /// will.
     pub reset_token: [u8; 16],
+    /// What the client may return in the [`Connect`](super::Connect) of a later session, in place of a cookie: first the
+    /// epoch, then the cookie. Never with a rejection.
+    pub ticket: Option<[u8; TICKET_LEN]>,
 }
 
 impl<'a> Msg1<'a> {
@@ -94,15 +97,17 @@ impl<'a> Msg1<'a> {
 
 impl<'a> Msg2<'a> {
     pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
-        let Self { server_sid, said, rejected, reset_token } = self;
+        let Self { server_sid, said, rejected, reset_token, ticket } = self;
         self.check()?;
         server_sid.write(payload);
         said.write_head(payload)?;
-        rejected.map_or(0, |_| REJECTED).write(payload);
+        let flags = rejected.map_or(0, |_| REJECTED) | ticket.map_or(0, |_| HAS_TICKET);
+        flags.write(payload);
         if let Some(reason) = rejected {
             reason.write(payload);
         }
         payload.extend_from_slice(reset_token);
+        payload.extend_from_slice(ticket.as_ref().map_or(&[], |ticket| ticket));
         payload.extend_from_slice(said.user);
         Ok(())
     }
@@ -110,24 +115,33 @@ impl<'a> Msg2<'a> {
     pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(payload);
         let (server_sid, head) = (reader.u32()?, Msg1::read_head(&mut reader)?);
-        let rejected = match reader.u16()? {
-            0 => None,
-            REJECTED => Some(reader.u16()?),
+        let (rejected, has_ticket) = match reader.u16()? {
+            0 => (None, false),
+            REJECTED => (Some(reader.u16()?), false),
+            HAS_TICKET => (None, true),
             _ => return Err(PacketError::Reserved),
         };
         let reset_token = reader.array()?;
-        let msg2 = Self { server_sid, said: Msg1 { user: reader.rest(), ..head }, rejected, reset_token };
+        let ticket = if has_ticket { Some(reader.array()?) } else { None };
+        let said = Msg1 { user: reader.rest(), ..head };
+        let msg2 = Self { server_sid, said, rejected, reset_token, ticket };
         msg2.check().map(|()| msg2)
     }
 
     fn check(&self) -> Result<(), PacketError> {
         in_length("user", self.said.user, 0..=USER_MAX)?;
-        if self.rejected.is_some() == (self.server_sid == 0) {
-            return Ok(());
+        if self.rejected.is_some() != (self.server_sid == 0) {
+            return Err(PacketError::Field { field: "server_sid" });
         }
-        Err(PacketError::Field { field: "server_sid" })
+        if self.rejected.is_some() && self.ticket.is_some() {
+            return Err(PacketError::Field { field: "ticket" });
+        }
+        Ok(())
     }
 }
 
-/// The flag of a rejection. The others are reserved.
+/// The flag of a rejection, and that of a ticket, which never come together. The others are reserved.
 const REJECTED: u16 = 1;
+const HAS_TICKET: u16 = 2;
+/// Length of a ticket in bytes.
+pub const TICKET_LEN: usize = 20;

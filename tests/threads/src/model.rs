@@ -245,6 +245,10 @@ impl Connection {
         b""
     }
 
+    pub(crate) fn ticket(&self) -> &[u8] {
+        b""
+    }
+
     pub(crate) fn close_text(&self) -> &str {
         ""
     }
