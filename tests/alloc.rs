@@ -208,12 +208,12 @@ fn plain(config: &Config) -> Plain {
 }
 
 #[test]
-fn an_idle_session_costs_at_most_384_bytes_in_total() {
+fn an_idle_session_costs_at_most_392_bytes_in_total() {
     let (fresh, _kcp) = heap(|| plain(&configs::classic_turbo()));
     let size = size_of::<Plain>();
     println!("{size} bytes, {fresh} on the heap");
     assert_eq!(fresh, 0, "a fresh session owns no heap");
-    assert!(size <= 384, "{size} bytes");
+    assert!(size <= 392, "{size} bytes");
     // Nor does one that is updated with nothing to do.
     let (idle, _kcp) = heap(|| {
         let mut kcp = plain(&configs::classic_turbo());

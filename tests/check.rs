@@ -55,7 +55,7 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
 fn by_time(seed: u64, end: u64) -> Recovery {
     let mut rng = SimRng::new(seed, 78 + end);
     let (at_once, repairs) = (rng.random_range(0..4) > 0, rng.random_range(0..5));
-    let within = Duration::from_millis(rng.random_range(1..400));
+    let within = rng.random_range(1..400);
     let all =
         [Repairs::Off, Repairs::Auto, Repairs::Budget(10), Repairs::Budget(200), Repairs::Deadline(within)];
     Recovery::Modern(Modern { at_once, repairs: all[repairs] })

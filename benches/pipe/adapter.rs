@@ -31,7 +31,8 @@ impl<const REPAIRS: u8> Peer for ByTime<REPAIRS> {
     const NAME: &'static str = "ww by time";
 
     fn new(window: u16, port: Port) -> Self {
-        let modern = Modern { repairs: Repairs::Budget(REPAIRS), ..Modern::default() };
+        let repairs = if REPAIRS > 0 { Repairs::Budget(REPAIRS) } else { Repairs::Off };
+        let modern = Modern { repairs, ..Modern::default() };
         Self(Whitewater::with(window, Recovery::Modern(modern), port))
     }
 

@@ -31,7 +31,11 @@ pub(crate) fn print(seeds: u64) -> Result<(), Box<dyn Error>> {
         for repairs in SETTINGS {
             let reports = bar.family.run(&ours(repairs), 1..=seeds)?;
             let score = Score::of(&reports, &base);
-            here.push(Here { figures: vec![score.mean, score.p99], bytes: score.bytes, error: error(&reports, &base) });
+            here.push(Here {
+                figures: vec![score.mean, score.p99],
+                bytes: score.bytes,
+                error: error(&reports, &base),
+            });
         }
         print_bar(bar.what, bar.bytes, [&bar.demanded, &bar.hoped], &here);
     }

@@ -15,7 +15,12 @@ pub(crate) fn print(seeds: u64) -> Result<(), Box<dyn Error>> {
     let (mut held, mut scores) = ([0; 4], vec![Vec::new(); 4]);
     for cell in &family.cells {
         let within = cell.link.delay + GAPS * cell.workload.traffic.every;
-        let modes = [Repairs::Deadline(within), Repairs::Auto, Repairs::Budget(30), Repairs::Budget(130)];
+        let modes = [
+            Repairs::Deadline(u16::try_from(within.as_millis())?),
+            Repairs::Auto,
+            Repairs::Budget(30),
+            Repairs::Budget(130),
+        ];
         let base = cell.scenario(&Mode::fast()).run(1..=seeds)?;
         let mut row = format!("| {} | {} ms |", cell.name, within.as_millis());
         for ((repairs, held), scores) in modes.into_iter().zip(&mut held).zip(&mut scores) {

@@ -371,7 +371,7 @@ fn recovery(flags: u8) -> Recovery {
     let repairs = match flags >> 4 {
         _ if flags & 8 == 0 => Repairs::Off,
         0 => Repairs::Auto,
-        1 => Repairs::Deadline(Duration::from_millis(100)),
+        1 => Repairs::Deadline(100),
         more => Repairs::Budget(50 + more * 10),
     };
     match flags & 4 {

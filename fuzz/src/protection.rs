@@ -90,7 +90,7 @@ pub fn protection(bytes: &[u8]) {
 fn config(percent: u8) -> Config {
     let repairs = match percent {
         201..228 => Repairs::Auto,
-        228.. => Repairs::Deadline(Duration::from_millis(u64::from(percent - 227) * 16)),
+        228.. => Repairs::Deadline(u16::from(percent - 227) * 16),
         _ => Repairs::Budget(percent),
     };
     Config {

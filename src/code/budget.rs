@@ -1,7 +1,6 @@
 //! How many bytes repairs may take.
 
-use crate::config::{ConfigError, in_range, time_in_range};
-use std::time::Duration;
+use crate::config::{ConfigError, in_range};
 
 /// How many bytes to spend on protection, which replaces what gets lost before it could be sent again. Nothing is spent
 /// without loss, nor on a path with a queue, which more bytes would only lengthen.
@@ -18,9 +17,9 @@ pub enum Repairs {
     /// At most this share of the bytes sent, in percent: 0 to 200. The share in use follows the measured loss. 0: send
     /// none, but use those of the peer.
     Budget(u8),
-    /// As few as get 99 of 100 messages to the peer within this time: 1 ms to 10 s. Messages that are longer than a
+    /// As few as get 99 of 100 messages to the peer within this many ms: 1 to 10,000. Messages that are longer than a
     /// segment may take longer.
-    Deadline(Duration),
+    Deadline(u16),
 }
 
 impl Repairs {
@@ -28,7 +27,7 @@ impl Repairs {
         match self {
             Self::Off | Self::Auto => Ok(()),
             Self::Budget(percent) => in_range("repairs", percent, 0..=BUDGET_MAX),
-            Self::Deadline(within) => time_in_range("repairs", within, 1..=DEADLINE_MAX),
+            Self::Deadline(within) => in_range("repairs", within, 1..=DEADLINE_MAX),
         }
     }
 }
@@ -108,7 +107,7 @@ const SAVED: u64 = 32 << 10;
 /// What a lost segment costs besides its resend, bytes.
 const AROUND: u64 = 160;
 /// Longest deadline, ms.
-const DEADLINE_MAX: u64 = 10_000;
+const DEADLINE_MAX: u16 = 10_000;
 /// Largest budget, percent.
 const BUDGET_MAX: u8 = 200;
 /// Standard deviations above the average loss that 100 % pays for.

@@ -7,7 +7,7 @@ use crate::kcp::input::{Acked, acks_alike};
 use crate::kcp::stats::count;
 use crate::kcp::transmit::Flight;
 use crate::kcp::{Kcp, Work};
-use crate::time::{Millis, Time, micros};
+use crate::time::{Millis, Time};
 use crate::wire::{Output, RawHeader};
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ impl<O: Output> Kcp<O> {
             protection.timely.arrived(
                 una,
                 replaced,
-                micros(within).saturating_sub(u64::from(self.rtt.srtt) / 2),
+                (1000 * u64::from(within)).saturating_sub(u64::from(self.rtt.srtt) / 2),
             );
         }
         protection.excuse_named(excused);

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use std::{io, panic, process};
 use whitewater::kcp::{self, Config, Congestion, Modern, Recovery};
 use whitewater::session::Secret;
-use whitewater::{Channel, ChannelConfig, SessionConfig};
+use whitewater::{Channel, ChannelConfig, Repairs, SessionConfig};
 
 /// An implementation with its settings.
 #[derive(Clone, Copy, Debug)]
@@ -329,6 +329,7 @@ impl Setup {
             Peer::Bare(congestion, repairs) | Peer::Session(congestion, repairs) => (congestion, repairs),
             _ => (Congestion::None, 0),
         };
+        let repairs = if repairs > 0 { Repairs::Budget(repairs) } else { Repairs::Off };
         let recovery = Recovery::Modern(Modern { repairs, ..Modern::default() });
         let mut kcp = Config { congestion, recovery, ..Config::default() };
         let mut session = SessionConfig::default();

@@ -104,7 +104,7 @@ impl Mode {
             Repairs::Off => "by time".to_owned(),
             Repairs::Auto => "auto".to_owned(),
             Repairs::Budget(percent) => format!("repairs {percent} %"),
-            Repairs::Deadline(within) => format!("deadline {} ms", within.as_millis()),
+            Repairs::Deadline(within) => format!("deadline {within} ms"),
             _ => format!("{:?}", parts.repairs),
         };
         Self::new(name, Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
