@@ -52,7 +52,7 @@ fn run(
     let report = cell.scenario(&ours(repairs)).run(1..=seeds)?;
     let latencies = || report.runs.iter().flat_map(|run| &run.latencies);
     let late = latencies().filter(|latency| **latency > within).count();
-    Ok((late as f64 / latencies().count() as f64, Score::of(&[report.clone()], base)))
+    Ok((late as f64 / latencies().count() as f64, Score::of(from_ref(&report), base)))
 }
 
 /// How many messages later one must be there.
