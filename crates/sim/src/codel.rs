@@ -73,14 +73,14 @@ impl Codel {
     }
 }
 
-/// When to drop after `count` drops. Source: RFC 8289 (5.3), `control_law`.
+/// When to drop after `count` drops. Source: RFC 8289 (5.6), `control_law`.
 fn law(at: Time, count: u32) -> Time {
     at + INTERVAL.div_f64(f64::from(count).sqrt())
 }
 
-/// Acceptable delay of a queue. Source: RFC 8289 (4.3).
+/// Acceptable delay of a queue. Source: RFC 8289 (4.4).
 const TARGET: Duration = Duration::from_millis(5);
-/// How long the delay may be longer. Source: RFC 8289 (4.2).
+/// How long the delay may be longer. Source: RFC 8289 (4.3).
 const INTERVAL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn it_drops_after_an_interval_and_then_at_the_root_of_the_count() {
-        // RFC 8289 (5.3): late since 1000, so the first drop is at 1100. The second follows after 100 ms / sqrt(1), the
+        // RFC 8289 (5.6): late since 1000, so the first drop is at 1100. The second follows after 100 ms / sqrt(1), the
         // third 100 / sqrt(2) after that, at 1270.7, then 57.7, 50, 44.7, 40.8 and 37.8 ms, each by the next packet.
         let mut codel = Codel::default();
         assert_eq!(drops(&mut codel, 1000..1500, 20, 9000), [1100, 1200, 1280, 1330, 1380, 1430, 1470]);
