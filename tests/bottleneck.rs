@@ -8,7 +8,7 @@ use crate::common::configs;
 use std::time::Duration;
 use whitewater::Repairs;
 use whitewater::Time;
-use whitewater::kcp::{Config, Congestion, Conv, Modern};
+use whitewater::kcp::{Config, Congestion, Conv, Modern, Recovery};
 use whitewater_sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
 use whitewater_sim::{Bottleneck, Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 
@@ -201,6 +201,23 @@ fn copa_follows_a_path_that_narrows_widens_and_gets_longer() {
         let goodput = run(&mut pair, 3, None) / rate as f64;
         assert!((0.75..=1.0).contains(&goodput), "{goodput} of {rate} at {rtt} ms");
     }
+}
+
+/// A listener that asks for a proof of the address first keeps only the first datagram until it has the proof.
+#[test]
+fn a_peer_that_is_not_ready_for_the_first_window_does_not_end_slow_start() {
+    let (path, recovery) = (LinkConfig::with_rtt(ms(60)), Recovery::Modern(Modern::default()));
+    let config = Config { congestion: Congestion::Cubic, recovery, ..Config::bulk() };
+    let [alice, bob] = [(); 2].map(|()| KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap());
+    let links = [1, 2].map(|stream| Link::new(path.clone(), 7, stream).unwrap());
+    let mut pair = Pair::new(alice, bob, links);
+    for (loss, segments) in [(0.0, 1), (1.0, 9), (0.0, 1)] {
+        pair.links[0].set(LinkConfig { loss: Loss::Random(loss), ..path.clone() }).unwrap();
+        (0..segments).for_each(|_| assert!(pair.alice.send(pair.now(), &[0; 1376]).is_ok()));
+        pair.run_for(ms(1));
+    }
+    let mbit = run(&mut pair, 1, None) / 1e6;
+    assert!(mbit >= 15.0, "{mbit} Mbit/s, {:?}", pair.alice.kcp().stats());
 }
 
 #[test]

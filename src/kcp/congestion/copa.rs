@@ -181,6 +181,10 @@ impl CongestionControl for Copa {
         self.rounds.on_loss(loss);
     }
 
+    fn on_needless(&mut self, _now: Time) {
+        self.rounds.on_needless();
+    }
+
     fn on_rtt(&mut self, now: Time, rtt: Duration) {
         self.rounds.on_rtt(now, rtt);
         let (rtt, srtt) = (micros(rtt), self.rounds.srtt().unwrap_or(0));

@@ -1,4 +1,4 @@
-use super::window::{Round, Rounds, Window, micros};
+use super::window::{INITIAL, Round, Rounds, Window, micros};
 use super::{Ack, CongestionControl, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use std::time::Duration;
 /// there is loss. Gives a fair share beside such flows.
 ///
 /// It counts bytes, not acknowledgements. It reduces at most once per round trip, and leaves slow start before the
-/// first loss if round trips grow. Paced at twice the window per round trip in slow start, later at 5/4.
+/// first loss if round trips grow. Paced at twice the window per round trip in slow start, later at 5/4. A reduction for
+/// segments that had arrived is undone.
 ///
-/// Source: RFC 9438, with fast convergence and the Reno-friendly region; RFC 9406 for the end of slow start, without
-/// its conservative phase.
+/// Source: RFC 9438, with fast convergence and the Reno-friendly region; RFC 9406 for the end of slow start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cubic {
     window: Window,
@@ -23,8 +23,25 @@ pub(crate) struct Cubic {
     rounds: Rounds,
     /// Shortest round trip of the previous round, µs.
     least: u64,
+    /// Round trips of the conservative phase of slow start, and the shortest one when it began, µs. `None`: it has not
+    /// begun.
+    conservative: Option<(u32, u64)>,
     /// The window was reduced, and nothing sent since then has arrived.
     is_recovering: bool,
+    /// The state before the last reduction, until a round trip after it is over.
+    before: Option<Before>,
+}
+
+/// What a reduction changes.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    window: u64,
+    ssthresh: u64,
+    w_max: u64,
+    epoch: Option<Epoch>,
+    /// Segments resent since then, and round trips left to learn that they had arrived.
+    lost: u32,
+    rounds: u32,
 }
 
 /// A curve of the window, W_cubic(t) = C (t - K)^3 + W_max, with the window that Reno would have.
@@ -49,7 +66,9 @@ impl Cubic {
             epoch: None,
             rounds: Rounds::NEW,
             least: 0,
+            conservative: None,
             is_recovering: false,
+            before: None,
         }
     }
 
@@ -57,12 +76,31 @@ impl Cubic {
         self.window.bytes < self.ssthresh
     }
 
-    /// Ends slow start if round trips have grown. Source: RFC 9406 (4.2).
+    /// Slows slow start down if round trips have grown, and ends it if they stay so for some time. Source: RFC 9406 (4.2).
     fn on_round(&mut self, round: &Round) {
         self.is_recovering = false;
-        let grown = self.least + (self.least / 8).clamp(GROWTH_MIN, GROWTH_MAX);
-        if self.is_in_slow_start() && self.least > 0 && round.samples >= SAMPLES_MIN && round.least >= grown {
-            self.ssthresh = self.window.bytes;
+        self.before = self
+            .before
+            .take()
+            .filter(|before| before.rounds > 1)
+            .map(|before| Before { rounds: before.rounds - 1, ..before });
+        let has_samples = round.samples >= SAMPLES_MIN;
+        if self.is_in_slow_start() {
+            let grown = self.least + (self.least / 8).clamp(GROWTH_MIN, GROWTH_MAX);
+            match &mut self.conservative {
+                None if self.least > 0 && has_samples && round.least >= grown => {
+                    self.conservative = Some((0, round.least));
+                }
+                None => {}
+                Some((_, began)) if has_samples && round.least < *began => self.conservative = None,
+                Some((rounds, _)) => {
+                    *rounds += 1;
+                    if *rounds >= CONSERVATIVE_ROUNDS {
+                        self.ssthresh = self.window.bytes;
+                        self.conservative = None;
+                    }
+                }
+            }
         }
         self.least = if round.samples > 0 { round.least } else { 0 };
     }
@@ -109,7 +147,8 @@ impl CongestionControl for Cubic {
             return;
         }
         if self.is_in_slow_start() && !self.is_recovering {
-            self.window.set(self.window.bytes + u64::from(ack.bytes), ack.mss);
+            let part = if self.conservative.is_some() { CONSERVATIVE_GROWTH } else { 1 };
+            self.window.set(self.window.bytes + u64::from(ack.bytes) / part, ack.mss);
         } else if !self.is_recovering {
             self.avoid_congestion(ack);
         }
@@ -117,18 +156,41 @@ impl CongestionControl for Cubic {
 
     /// Reduces the window, at most once per round trip; to the minimum if half of the flight timed out. Source: RFC
     /// 9438 (4.6 to 4.8).
+    ///
+    /// The first window is too small to fill a path. Part of it gets lost at a listener that asks for a proof of the
+    /// address first, and keeps one datagram until then. So its loss does not end slow start.
     fn on_loss(&mut self, loss: &Loss) {
+        let lost = loss.timeouts.saturating_add(loss.fast);
         if self.is_recovering {
+            if let Some(before) = &mut self.before {
+                before.lost = before.lost.saturating_add(lost);
+            }
             return;
         }
+        let Self { ssthresh, w_max, epoch, .. } = *self;
         let bytes = self.window.bytes;
+        self.before = Some(Before { window: bytes, ssthresh, w_max, epoch, lost, rounds: UNDO_ROUNDS });
+        let is_unready = self.w_max == 0 && bytes < 2 * INITIAL * u64::from(loss.mss);
         self.w_max = if bytes < self.w_max { bytes / 20 * 17 } else { bytes };
-        self.ssthresh = (bytes / 10 * 7).max(1);
+        let reduced = (bytes / 10 * 7).max(1);
+        self.ssthresh = if is_unready { self.ssthresh } else { reduced };
         let is_persistent = loss.timeouts > 1 && loss.timeouts >= loss.in_flight / 2;
-        self.window.set(if is_persistent { 0 } else { self.ssthresh }, loss.mss);
+        self.window.set(if is_persistent { 0 } else { reduced }, loss.mss);
         self.epoch = None;
         self.is_recovering = true;
         self.rounds.restart(loss.now);
+    }
+
+    /// Undoes the reduction once all segments that were resent for it had arrived. Source: RFC 9438 (4.9), RFC 4015.
+    fn on_needless(&mut self, _now: Time) {
+        let Some(before) = &mut self.before else { return };
+        before.lost = before.lost.saturating_sub(1);
+        if before.lost == 0 {
+            let Before { window, ssthresh, w_max, epoch, .. } = *before;
+            self.window.bytes = self.window.bytes.max(window);
+            (self.ssthresh, self.w_max, self.epoch) = (ssthresh, w_max, epoch);
+            (self.before, self.is_recovering) = (None, false);
+        }
     }
 
     fn on_rtt(&mut self, now: Time, rtt: Duration) {
@@ -195,6 +257,11 @@ const GROWTH_MIN: u64 = 4000;
 const GROWTH_MAX: u64 = 16_000;
 /// Round trips needed before their minimum is meaningful. Source: RFC 9406 (4.3).
 const SAMPLES_MIN: u32 = 8;
+/// The conservative phase grows the window this many times slower, and lasts this many round trips. Source: RFC 9406 (4.3).
+const CONSERVATIVE_GROWTH: u64 = 4;
+const CONSERVATIVE_ROUNDS: u32 = 5;
+/// Round trips after a reduction in which news that it was needless may come.
+const UNDO_ROUNDS: u32 = 3;
 
 #[cfg(test)]
 mod tests {

@@ -59,7 +59,7 @@ impl Window {
 }
 
 /// Initial window, segments. Source: RFC 6928.
-const INITIAL: u64 = 10;
+pub(super) const INITIAL: u64 = 10;
 /// Smallest window, segments: enough to keep acknowledgements coming. Source: BBR,
 /// draft-cardwell-iccrg-bbr-congestion-control, `BBRMinPipeCwnd`.
 const LEAST: u64 = 4;
@@ -157,6 +157,11 @@ impl Rounds {
 
     pub(super) fn on_loss(&mut self, loss: &Loss) {
         self.round.lost = self.round.lost.saturating_add(loss.timeouts).saturating_add(loss.fast);
+    }
+
+    /// A segment that was resent had arrived before.
+    pub(super) fn on_needless(&mut self) {
+        self.round.lost = self.round.lost.saturating_sub(1);
     }
 
     /// Counts acknowledged bytes. Returns the round trip that this ends, if any.
