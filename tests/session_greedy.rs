@@ -212,8 +212,12 @@ fn what_a_channel_waits_for_no_other_takes_however_often_it_asks() {
 #[test]
 fn long_messages_do_not_wait_for_those_who_always_have_more_to_send() {
     let session = channels(3, SessionConfig::default());
-    for seed in 1..=3 {
-        let mut world = World::pair(seed, &narrow(), &session, SUITE);
+    let mut least = Vec::new();
+    // Which packets a full queue drops is chaotic: a byte more or less changes all of it.
+    for queue in (52_000..80_000).step_by(2000) {
+        let bottleneck = Some(Bottleneck { rate: 10_000_000, queue });
+        let link = LinkConfig { bottleneck, ..LinkConfig::with_rtt(ms(20)) };
+        let mut world = World::pair(1, &link, &session, SUITE);
         world.connect();
         let (mut buf, mut got) = (vec![0; 200_000], [0; 3]);
         // Much more than its share, requested last at each opportunity.
@@ -234,9 +238,14 @@ fn long_messages_do_not_wait_for_those_who_always_have_more_to_send() {
                 break;
             }
         }
-        assert_eq!((sent, got[0]), (5, 500_000), "seed {seed}: {got:?} bytes");
-        assert!(got[1].min(got[2]) > 100_000, "seed {seed}: {got:?} bytes: the others stall meanwhile");
+        assert_eq!((sent, got[0]), (5, 500_000), "queue of {queue}: {got:?} bytes");
+        least.push(got[1].min(got[2]));
     }
+    let mean = least.iter().sum::<usize>() / least.len();
+    assert!(
+        mean > 150_000 && least.iter().all(|least| *least > 50_000),
+        "{least:?}: the others stall meanwhile"
+    );
 }
 
 #[test]
