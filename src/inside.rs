@@ -8,6 +8,7 @@ macro_rules! doors {
 doors! {
     congestion crate::kcp::congestion::kcp;
     code crate::code;
+    compact crate::wire::compact;
 }
 
 /// Internals of sessions.

@@ -179,15 +179,21 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
     let push = |sn: u32| Raw::push(sn, b"x");
     let cases: Vec<(&str, Vec<Raw>, Option<CloseReason>)> = vec![
         ("una beyond what was sent", vec![Raw { una: 9, ..push(0) }], Some(Protocol)),
-        ("una half the numbers ahead", vec![Raw { una: 1 << 31, ..push(0) }], Some(Protocol)),
+        // Of numbers, the low 24 bits are sent.
+        ("una half the numbers ahead", vec![Raw { una: (1 << 23) - 1, ..push(0) }], Some(Protocol)),
+        ("una half the numbers ago", vec![Raw { una: 1 << 23, ..push(0) }], None),
         ("an old una", vec![Raw { una: u32::MAX, ..push(0) }], None),
         ("an ACK of what was not sent", vec![Raw::ack(9, 0)], Some(Protocol)),
         ("an ACK of what was acknowledged", vec![Raw { una: 1, ..Raw::ack(0, 0) }; 2], None),
-        ("an ACK with a time from the future", vec![Raw::ack(0, u32::MAX / 2)], None),
-        ("an ACK with a time half the clock ago", vec![Raw::ack(0, 1 << 31)], None),
+        ("an ACK half the numbers ahead", vec![Raw::ack((1 << 23) - 1, 0)], Some(Protocol)),
+        ("an ACK half the numbers ago", vec![Raw::ack(1 << 23, 0)], None),
+        ("an ACK with a time from the future", vec![Raw::ack(0, u32::from(u16::MAX) / 2)], None),
+        ("an ACK with a time half the clock ago", vec![Raw::ack(0, 1 << 15)], None),
+        ("an ACK of what was rebuilt", vec![Raw::ack(0, 1 << 16)], None),
         ("a bad segment after a good one", vec![push(0), Raw { una: 9, ..push(1) }], Some(Protocol)),
         ("a number beyond the window", vec![push(128)], None),
-        ("a number half the numbers ahead", vec![push(1 << 31)], None),
+        ("a number half the numbers ahead", vec![push((1 << 23) - 1)], None),
+        ("a number half the numbers ago", vec![push(1 << 23)], None),
         ("an old number", vec![push(u32::MAX), push(0)], None),
         ("fragments that do not fit the window", vec![Raw { frg: 128, ..push(0) }], Some(StreamCorrupt)),
         ("the most fragments there are", vec![Raw { frg: 255, ..push(0) }], Some(StreamCorrupt)),
@@ -214,12 +220,56 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
             "{name}"
         );
     }
-    for (name, bytes) in [("nothing", &[][..]), ("half a header", &[1; 12]), ("another channel", &[9; 24])] {
+}
+
+/// Each rule of compact headers: a frame that breaks one ends the session, and is counted.
+#[test]
+fn frames_that_are_no_compact_segments_end_the_session_and_are_counted() {
+    for (name, bytes) in [
+        ("nothing", &[][..]),
+        ("half a header", &[0; 5]),
+        ("a channel that there is not", &[0x86, 9]),
+        ("channel 0 in a byte of its own", &[0x86, 0]),
+        ("a channel in the second segment", &[6, 0x86, 1]),
+        ("the next PUSH of none", &[1]),
+        ("the last ACK without una", &[2, 1, 2]),
+        ("a fragment that is the last", &[8, 0, 1, 2, 3, 4, 5]),
+        ("a length of what has no data", &[0x46, 0, 0, 6]),
+        ("a length that is too long", &[0x40, 1, 2, 3, 4, 5, 9, 0, 1]),
+        ("a length of the last segment", &[0x40, 1, 2, 3, 4, 5, 1, 0, 7]),
+        ("a repair of nothing", &[7, 1, 2, 3, 4, 5]),
+        ("more segments than fit into a packet", &[6; 100]),
+    ] {
         let (mut world, mut rogue) = rogue(SessionConfig::default());
+        world.session().send(on(0), b"one segment").unwrap();
         rogue.send(&mut world, &[Frame::Kcp(bytes)]);
+        assert_eq!(world.session().stats().segments_refused, 1, "{name}");
         world.run(1_100);
-        assert_eq!(world.closed(), Some(Protocol), "{name}");
+        assert_eq!(world.closed(), Some(CloseReason::Protocol), "{name}");
     }
+}
+
+/// A segment takes a byte at least, but all of a packet are no more than if each had 24.
+#[test]
+fn segments_of_a_packet_are_no_more_than_if_their_headers_were_whole() {
+    let session = SessionConfig { path_mtu: None, ..SessionConfig::default() };
+    let most = usize::from(session.max_datagram) - 28;
+    let frames = |count: usize| [Frame::Kcp(&[6; 20])].repeat(count);
+    for (count, refused) in [(most / 480, 0), (most / 480 + 1, 1)] {
+        let (mut world, mut rogue) = rogue(session.clone());
+        rogue.send(&mut world, &frames(count));
+        assert_eq!(world.session().stats().segments_refused, refused, "{count} frames");
+        assert_eq!(world.session().is_connected(), refused == 0);
+    }
+    // Of joined frames two count.
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    let half = [6; 20];
+    let part = |number, id| Frame::KcpPart(KcpPart { number: Seq16(number), id, last: 1 }, &half);
+    let parts: Vec<_> = (0..5).flat_map(|number| [part(number, 0), part(number, 1)]).collect();
+    rogue.send(&mut world, &parts);
+    assert!(world.session().is_connected());
+    assert_eq!(world.session().stats().parts_refused, 6);
+    assert_eq!(world.session().kcp_stats(on(0)).unwrap().segments_received, 80);
 }
 
 /// A part of a frame that is longer than the path carries: part `id` of frame `number`, whose last part is

@@ -8,9 +8,10 @@ use crate::common::rogue::{Rogue, open_server};
 use std::time::Duration;
 use whitewater::channel::{Carrier, Channels, ChannelsConfig};
 use whitewater::inside::code::Encoder;
+use whitewater::inside::compact::{Compactor, Known, expand};
 use whitewater::inside::session::wire::{Frame, Frames};
-use whitewater::kcp::wire::{Segment, segments};
-use whitewater::kcp::{Config, Conv, Kcp, Sn};
+use whitewater::kcp::wire::{Command, Header, Segment, segments};
+use whitewater::kcp::{Config, Conv, Kcp, Millis, Sn};
 use whitewater::machine::DatagramQueue;
 use whitewater::message::{BitReader, BitWriter, BitsError, shape};
 use whitewater::packet::{Endpoint, PacketConfig, Seq16};
@@ -279,7 +280,7 @@ fn a_session_sends_what_comes_by_kcp_as_documented() {
             match frame {
                 Frame::Packed(content) => packed.push(content.to_vec()),
                 Frame::Kcp(content) => {
-                    data.extend(segments(content).map(|segment| segment.unwrap().data.len()));
+                    data.extend(segments(&expanded(content)).map(|segment| segment.unwrap().data.len()));
                 }
                 _ => {}
             }
@@ -287,6 +288,37 @@ fn a_session_sends_what_comes_by_kcp_as_documented() {
     }
     assert_eq!(packed, datagrams("beside"));
     assert_eq!(data.iter().sum::<usize>(), 1200, "{data:?}");
+}
+
+#[test]
+fn compact_headers_are_as_documented() {
+    let una = Sn(5);
+    let of = |cmd, ts, sn| Header { conv: CONV, cmd, frg: 0, wnd: 128, ts: Millis(ts), sn: Sn(sn), una };
+    let bytes = |all: &[(Header, &[u8])]| {
+        let mut bytes = Vec::new();
+        all.iter().for_each(|&(header, data)| Segment { header, data }.encode(&mut bytes));
+        bytes
+    };
+    let first = bytes(&[(of(Command::Push, 0x1234, 2), b"hi")]);
+    let (push, next) = (of(Command::Push, 0x1235, 3), of(Command::Push, 0x1235, 4));
+    let second = bytes(&[(of(Command::Ack, 0x203, 4), b""), (push, b"a"), (next, b"b")]);
+    for (channel, whole, documented) in [(0, first, 0), (1, second, 1)] {
+        let documented = &datagrams("compact")[documented];
+        let mut compactor = Compactor::default();
+        (0..9).for_each(|_| _ = compactor.compact(channel, &mut bytes(&[(push, b"")])));
+        let mut compact = whole.clone();
+        let len = compactor.compact(channel, &mut compact);
+        assert_eq!(compact[..len], documented[..]);
+        assert_eq!(expanded(documented), whole);
+    }
+}
+
+/// The segments of a KCP frame as bare KCP has them.
+fn expanded(compact: &[u8]) -> Vec<u8> {
+    let known = Known { conv: CONV, una: Sn(5), wnd: 128, next: Sn(0), is_rebuilt: false };
+    let mut found = Vec::new();
+    expand(compact, &known, |_, ts| Millis(ts.unwrap().into()), 9000, &mut found).unwrap();
+    found
 }
 
 #[derive(Debug, PartialEq)]

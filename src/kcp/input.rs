@@ -5,10 +5,11 @@ use super::modern::Arrivals;
 use super::recv::Stored;
 use super::rtt::SAMPLE_MAX;
 use super::stats::count;
+use super::transmit::Flight;
 use super::{InputError, Kcp, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
-use crate::wire::{Command, HEADER_LEN, Output, RawHeader};
+use crate::wire::{Command, HEADER_LEN, Output, RawHeader, compact};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -164,6 +165,23 @@ impl<O: Output> Kcp<O> {
     #[inline]
     pub(super) const fn clock(&self, now: Time) -> Millis {
         if self.config.is_by_time() { now.token() } else { now.wire() }
+    }
+
+    /// The time that an ACK of the segment `sn` echoes, of which `token` are the low bits. By time, it is that of the last
+    /// transmission or of the one before. Otherwise, and without a token, it is ahead of everything sent, which measures
+    /// nothing.
+    pub(crate) fn echo(&self, now: Time, sn: Sn, token: Option<u16>) -> Millis {
+        let found = token.and_then(|token| {
+            if !self.config.is_by_time() {
+                let past = now.wire().0.wrapping_sub(PAST);
+                let low = u32::from(token).wrapping_sub(past) & u32::from(u16::MAX);
+                return Some(Millis(past.wrapping_add(low)));
+            }
+            let Flight { ts, resend_at, xmit, .. } = self.sender.ring.get(sn)?.flight;
+            let before = (xmit > 1).then_some(resend_at);
+            [Some(ts), before].into_iter().flatten().find(|ts| compact::token(*ts) == token.to_le_bytes())
+        });
+        found.unwrap_or_else(|| self.clock(now).add(AHEAD))
     }
 
     /// Checks everything that can be checked before a datagram is applied.
@@ -425,3 +443,7 @@ impl Acked {
 
 /// Numbers this far before what is in flight were never sent: no listener's question is nearer to the first segment.
 pub(crate) const LONG_AGO: i32 = 1 << 30;
+/// How long ago an echo may have left with `Classic`, ms: the rest of 2^16 is for clocks that were set back.
+const PAST: u32 = 60_000;
+/// How far ahead of the clock an echo is that measures nothing: less than half of the number space, in any unit.
+const AHEAD: u32 = 10_000_000;

@@ -75,6 +75,8 @@ stats! {
         pub datagrams_refused: u64 => "whitewater_session_rejected_total" [reason: "datagrams_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// Parts of KCP frames that were dropped: no memory, or more in a packet than count.
         pub parts_refused: u64 => "whitewater_session_rejected_total" [reason: "parts_refused", "Datagrams dropped, and refused parts of datagrams"],
+        /// KCP frames that are not segments with compact headers, or are more than a packet may have, which end the session.
+        pub segments_refused: u64 => "whitewater_session_rejected_total" [reason: "segments_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// Payloads of channels that were refused: no room, or not what a peer with the same channels sends.
         pub messages_refused: u64 => "whitewater_session_rejected_total" [reason: "messages_refused", "Datagrams dropped, and refused parts of datagrams"],
         /// REDIRECTs without a valid token, or with an outdated one.
@@ -122,6 +124,7 @@ impl ConnectionStats {
         self.rejected.by_reason().into_iter().chain([
             ("datagrams_refused", self.datagrams_refused),
             ("parts_refused", self.parts_refused),
+            ("segments_refused", self.segments_refused),
             ("messages_refused", self.messages_refused),
             ("redirects_refused", self.redirects_refused),
             ("rekeys_refused", self.rekeys_refused),

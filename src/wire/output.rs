@@ -49,12 +49,12 @@ impl<'a> InPacket<'a> {
         Self { buffer, start, end, is_written: false }
     }
 
-    /// Whether a datagram was appended. If not, the buffer is restored.
-    pub(crate) fn finish(self) -> bool {
-        if !self.is_written {
-            self.buffer.truncate(self.start);
-        }
-        self.is_written
+    /// Whether a datagram was appended, which `change` then makes shorter. If not, the buffer is restored.
+    pub(crate) fn finish(self, change: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        let Self { buffer, start, is_written, .. } = self;
+        let len = buffer.get_mut(start..).filter(|_| is_written).map_or(0, change);
+        buffer.truncate(start + len);
+        is_written
     }
 }
 
@@ -159,13 +159,18 @@ impl DatagramQueue {
 
     /// Removes and returns the oldest datagram.
     pub fn pop(&mut self) -> Option<&[u8]> {
+        self.pop_mut().map(|datagram| &*datagram)
+    }
+
+    /// [`pop`](Self::pop), so that the datagram can be changed in place.
+    pub(crate) fn pop_mut(&mut self) -> Option<&mut [u8]> {
         let waiting = self.waiting.as_mut()?;
         let end = waiting.ends.pop_front()?;
         let start = std::mem::replace(&mut waiting.start, end);
         if waiting.ends.is_empty() {
             (waiting.start, waiting.end) = (0, 0);
         }
-        waiting.bytes.get(start..end)
+        waiting.bytes.get_mut(start..end)
     }
 
     /// Length of the oldest datagram, bytes.

@@ -272,19 +272,6 @@ pub fn conv_of(datagram: &[u8]) -> Option<Conv> {
     RawHeader::split(datagram).map(|(head, _)| head.conv())
 }
 
-/// Moves the `ts` of every segment by `by`, in place, so that echoes of it no longer yield a round trip.
-pub(crate) fn move_ts(segments: &mut [u8], by: u32) {
-    let mut rest = segments;
-    while let Some((head, data)) = rest.split_first_chunk_mut::<HEADER_LEN>() {
-        let len = usize::try_from(RawHeader(head).len()).unwrap_or(usize::MAX);
-        let ts = RawHeader(head).ts().0.wrapping_add(by);
-        if let Some(field) = head.get_mut(8..12) {
-            field.copy_from_slice(&ts.to_le_bytes());
-        }
-        rest = data.get_mut(len..).unwrap_or_default();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

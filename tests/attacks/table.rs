@@ -18,6 +18,7 @@ use common::sessions::{
 use common::tokens::{NOW, SERVER_ID, by_token, key, order, requiring, verifier};
 use common::{Raw, configs, ms};
 use std::net::SocketAddr;
+use whitewater::inside::compact::Compactor;
 use whitewater::inside::session::exchange::{Attempt, Responder};
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire::{Connect, Frame, FrameWriter, kind};
@@ -101,8 +102,9 @@ fn read(world: &mut World) -> Option<Vec<u8>> {
 /// A first message on the first channel, as frames.
 fn forged(world: &World) -> Vec<u8> {
     let mut body = Vec::new();
-    let segment = Raw::push(0, b"forged").of(world.sessions[0].to_bits());
-    FrameWriter::new(&mut body, 1400).push(&Frame::Kcp(&segment)).unwrap();
+    let mut segment = Raw::push(0, b"forged").of(world.sessions[0].to_bits());
+    let len = Compactor::default().compact(0, &mut segment);
+    FrameWriter::new(&mut body, 1400).push(&Frame::Kcp(&segment[..len])).unwrap();
     body
 }
 

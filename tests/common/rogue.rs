@@ -5,12 +5,14 @@ use super::sessions::{World, client_address};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::ServerConfig;
+use whitewater::inside::compact::{Compactor, Known, expand};
 use whitewater::inside::session::exchange::{Attempt, Initiator};
 use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, Frame, FrameWriter, Frames, Hello, Msg1, Msg2,
 };
 use whitewater::kcp::wire::{Header, Segment};
+use whitewater::kcp::{Conv, Millis, Sn};
 use whitewater::session::Suite;
 
 pub(crate) struct Rogue {
@@ -119,7 +121,11 @@ impl Rogue {
 
     /// The bytes of segments of a channel.
     pub(crate) fn channel(&self, channel: u32, segments: &[Raw]) -> Vec<u8> {
-        segments.iter().flat_map(|segment| segment.of(self.sid.wrapping_add(channel))).collect()
+        let mut bytes: Vec<u8> =
+            segments.iter().flat_map(|segment| segment.of(self.sid.wrapping_add(channel))).collect();
+        let len = Compactor::default().compact(channel.try_into().unwrap(), &mut bytes);
+        bytes.truncate(len);
+        bytes
     }
 
     /// The packets that the server has sent since the last call, and their total size in bytes.
@@ -135,9 +141,16 @@ impl Rogue {
     /// bytes.
     pub(crate) fn received(&mut self, world: &mut World) -> (Vec<Raw>, usize) {
         self.opened(world, |_, frames, found| {
-            let bytes =
-                frames.filter_map(|frame| if let Frame::Kcp(bytes) = frame { Some(bytes) } else { None });
-            for segment in bytes.flat_map(whitewater::kcp::wire::segments) {
+            let bytes = frames.flat_map(|frame| {
+                let mut bytes = Vec::new();
+                if let Frame::Kcp(compact) = frame {
+                    expand(compact, &KNOWN, |_, ts| Millis(ts.unwrap_or(0).into()), usize::MAX, &mut bytes)
+                        .unwrap();
+                }
+                bytes
+            });
+            let bytes: Vec<u8> = bytes.collect();
+            for segment in whitewater::kcp::wire::segments(&bytes) {
                 let Segment { header: Header { cmd, frg, wnd, ts, sn, una, .. }, data } = segment.unwrap();
                 found.push(Raw { cmd, frg, wnd, ts: ts.0, sn: sn.0, una: una.0, data: data.to_vec() });
             }
@@ -162,6 +175,9 @@ impl Rogue {
         (found, count)
     }
 }
+
+/// What it knows of a channel on which it has received nothing.
+const KNOWN: Known = Known { conv: Conv(0), una: Sn(0), wnd: 0, next: Sn(0), is_rebuilt: false };
 
 fn salt(cid: u64) -> [u8; 32] {
     let mut salt = [1; 32];

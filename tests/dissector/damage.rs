@@ -4,11 +4,13 @@ use super::pcap::Captured;
 use super::{addresses, frames, hex, kcp, packets, sessions, tshark};
 use crate::common::at;
 use rand::Rng;
+use whitewater::inside::compact::{Compactor, Known, expand};
 use whitewater::inside::session::wire::{
     DATA_HEADER_LEN, Data, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, Msg1, Msg2, Packet,
     PacketError,
 };
 use whitewater::kcp::wire::{conv_of, segments};
+use whitewater::kcp::{Conv, Millis, Sn};
 use whitewater::packet::Seq16;
 use whitewater_sim::SimRng;
 
@@ -132,6 +134,33 @@ fn any_changed_byte_in_a_short_body_is_shown_as_malformed_exactly_if_rejected() 
     let settings = ["ww.ports:50001-50002", "ww.assume_checked:TRUE"];
     let Some(rows) = tshark::show(&captured, &settings, &["ww.malformed", "ww.unknown"]) else { return };
     agree(&captured, &rows, is_refused);
+}
+
+/// Of frames that are none, the packet is accepted and the session ends.
+#[test]
+fn damaged_compact_segments_are_shown_as_malformed_exactly_if_our_decoder_rejects_them() {
+    let [from, to] = addresses();
+    let sealed = |frames: &[Frame<'_>]| {
+        let mut bytes = Data { phase: false, sid: 1, pn: 1 }.encode().to_vec();
+        let mut writer = FrameWriter::new(&mut bytes, 1400);
+        frames.iter().for_each(|frame| writer.push(frame).unwrap());
+        (at(1), from, to, [bytes, vec![0; 4]].concat())
+    };
+    let honest = kcp::run(0.1, 4).into_iter().enumerate().map(|(number, (.., mut datagram))| {
+        let len = Compactor::default().compact(u8::try_from(number % 3).unwrap(), &mut datagram);
+        (at(1), from, to, datagram[..len].to_vec())
+    });
+    let honest: Vec<_> = honest.filter(|(.., bytes)| !bytes.is_empty()).collect();
+    let damaged = damaged(&honest, 3000, 11);
+    let captured: Vec<_> = damaged.iter().map(|(.., bytes)| sealed(&[Frame::Kcp(bytes)])).collect();
+    let settings = ["ww.ports:50001-50002", "ww.assume_checked:TRUE"];
+    let Some(rows) = tshark::show(&captured, &settings, &["ww.kcp.malformed"]) else { return };
+    let known = Known { conv: Conv(0), una: Sn(0), wnd: 0, next: Sn(0), is_rebuilt: false };
+    agree(&captured, &rows, |datagram| {
+        let mut frames = frames(&datagram[DATA_HEADER_LEN..]).unwrap();
+        let Some(Frame::Kcp(bytes)) = frames.next() else { unreachable!() };
+        expand(bytes, &known, |_, _| Millis(0), usize::MAX, &mut Vec::new()).is_err()
+    });
 }
 
 /// Whether our decoders reject a session packet, as far as it is in the clear.

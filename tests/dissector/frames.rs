@@ -10,11 +10,12 @@ use crate::common::{at, ms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::SessionConfig;
+use whitewater::inside::compact::{Known, expand};
 use whitewater::inside::session::wire::{
     AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, NewId, Packet, RekeyFrame, kind,
 };
-use whitewater::kcp::wire::segments;
-use whitewater::kcp::{Config, Congestion};
+use whitewater::kcp::wire::{Command, Segment, segments};
+use whitewater::kcp::{Config, Congestion, Conv, Millis, Sn};
 use whitewater::packet::Seq16;
 use whitewater::session::Suite;
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig};
@@ -24,7 +25,7 @@ const FIELDS: [&str; 34] = [
     "ww.frame.type",
     "ww.frame.len",
     "ww.pad",
-    "kcp.sn",
+    "ww.kcp.sn",
     "ww.dgram",
     "ww.redirect",
     "ww.packed",
@@ -152,11 +153,18 @@ fn show_part(shown: &mut Shown, number: usize, part: KcpPart, Whole(parts): &Who
     parts.sort_unstable();
     shown.entry("ww.part.in").or_default().extend(parts.iter().map(|(_, number, _)| number.to_string()));
     let whole: Vec<u8> = parts.iter().flat_map(|(.., bytes)| bytes.iter().copied()).collect();
-    shown.entry("kcp.sn").or_default().extend(sns(&whole));
+    shown.entry("ww.kcp.sn").or_default().extend(sns(&whole));
 }
 
+/// The low bits of the numbers of PUSHes, ACKs and repairs in a KCP frame.
 fn sns(bytes: &[u8]) -> Vec<String> {
-    texts(segments(bytes).map(|found| found.unwrap().header.sn.0))
+    let known = Known { conv: Conv(0), una: Sn(0), wnd: 0, next: Sn(0), is_rebuilt: false };
+    let mut expanded = Vec::new();
+    expand(bytes, &known, |_, _| Millis(0), usize::MAX, &mut expanded).unwrap();
+    let numbered = |segment: &Segment<'_>| {
+        matches!(segment.header.cmd, Command::Push | Command::Ack) || !segment.data.is_empty()
+    };
+    texts(segments(&expanded).map(Result::unwrap).filter(numbered).map(|found| found.header.sn.0 & 0xff_ffff))
 }
 
 /// What should be shown of a single frame: its type, the length of its content if that varies, and its
@@ -166,7 +174,7 @@ fn alone(frame: &Frame<'_>) -> (u8, Option<usize>, Fields) {
     let bytes = |field, bytes: &[u8]| vec![(field, hexes([bytes]))];
     match *frame {
         Frame::Pad(len) => (0, None, bytes("ww.pad", &vec![0; len - 1])),
-        Frame::Kcp(content) => (1, Some(content.len()), vec![("kcp.sn", sns(content))]),
+        Frame::Kcp(content) => (1, Some(content.len()), vec![("ww.kcp.sn", sns(content))]),
         Frame::Dgram(content) => (2, Some(content.len()), bytes("ww.dgram", content)),
         Frame::Ack(AckFrame { ack, bits, delay }) => {
             let bits = vec![format!("0x{bits:08x}")];

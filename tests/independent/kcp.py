@@ -35,7 +35,7 @@ class Kcp:
         return not self.queue and not self.flying
 
     def input(self, datagram: bytes) -> None:
-        segments = segment.decode(datagram)
+        segments = segment.expand(datagram, self.conv, min(self.flying, default=self.snd_nxt), self.remote_wnd, self.rcv_nxt)
         segment.check(segments, self.conv, WINDOW, self.snd_nxt)
         for each in segments:
             self.remote_wnd = each.wnd
@@ -83,18 +83,18 @@ class Kcp:
                 self.resends += sent is not None
                 self.flying[sn][2] = now_ms
                 due.append(self.make(PUSH, frg=frg, ts=now_ms % 2**32, sn=sn, data=data))
-        return pack([self.stamped(each).encode() for each in due], self.mss + HEADER)
+        return [segment.compact(each) for each in pack([self.stamped(each) for each in due], self.mss + HEADER)]
 
     def stamped(self, each: Segment) -> Segment:
         each.una = self.rcv_nxt
         return each
 
 
-def pack(segments: list[bytes], mtu: int) -> list[bytes]:
-    datagrams: list[bytes] = []
+def pack(segments: list[Segment], mtu: int) -> list[list[Segment]]:
+    datagrams: list[list[Segment]] = []
     for each in segments:
-        if datagrams and len(datagrams[-1]) + len(each) <= mtu:
-            datagrams[-1] += each
+        if datagrams and sum(HEADER + len(held.data) for held in [*datagrams[-1], each]) <= mtu:
+            datagrams[-1].append(each)
         else:
-            datagrams.append(each)
+            datagrams.append([each])
     return datagrams

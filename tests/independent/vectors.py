@@ -55,6 +55,24 @@ def segments(groups: list[Group]) -> None:
             equal((found.conv, said, found.encode()), (CONV, comment, data), comment)
 
 
+def compact_segments(groups: list[Group]) -> None:
+    """Frames of segments, which their titles describe. What these leave out is as known, or as in the segment before."""
+    known = {"conv": CONV, "una": 0, "wnd": 128}
+    for group in groups:
+        channel = re.match(r"channel (\d+): ", group.title)
+        equal(group.bytes[1] if group.bytes[0] & segment.CHANNEL else 0, int(channel[1]) if channel else 0, group.title)
+        found, una, ts = segment.expand(group.bytes, **known, expected=0), 0, 0
+        said = group.title[channel.end() if channel else 0 :].split("; ")
+        equal(len(found), len(said), group.title)
+        for each, text in zip(found, said):
+            fields = {name: int(number, 0) for name, number in re.findall(r"(una|ts|sn) (\w+)", text)}
+            una, ts = fields.get("una", una), fields.get("ts", ts)
+            data = re.search(r'"(.*)"', text)
+            expected = (text.split()[0], una, ts, fields.get("sn", una - 1), data[1].encode() if data else b"")
+            name = {segment.PUSH: "PUSH", segment.ACK: "ACK"}[each.cmd]
+            equal((name, each.una, each.ts, each.sn, each.data), expected, text)
+
+
 def repairs(groups: list[Group]) -> None:
     coefficients = [[repair.coefficient(sn, index) for sn in range(8)] for index in range(2)]
     equal(coefficients, [[1, 81, 49, 134, 37, 204, 93, 25], [18, 177, 126, 166, 154, 117, 241, 246]], "coefficients")
@@ -235,6 +253,7 @@ CHECKS = {
     "fragments": segments,
     "stream": segments,
     "probe": segments,
+    "compact": compact_segments,
     "repair": repairs,
     "ignored": ignored,
     "refused": refused_segments,

@@ -1,5 +1,5 @@
 -- Sessions of whitewater, protocol WW/1, for Wireshark: the packets of the handshake, the header of every DATA, and the
--- frames of unencrypted sessions. docs/WIRE.md describes the bytes. kcp.lua, if installed, shows the segments of KCP.
+-- frames of unencrypted sessions. docs/WIRE.md describes the bytes. kcp.lua, if installed, shows bare KCP on the same port.
 --
 -- A datagram is dissected as WW/1 in three cases: a preference or "Decode As" says so; it is a HELLO, CHALLENGE,
 -- CONNECT or ACCEPT in which every checkable bit is right; or it goes to or comes from a server that was seen in one of
@@ -22,6 +22,9 @@ local FRAMES = {
   [PACKED] = "PACKED", [KCP_PART] = "KCP_PART", [ECN] = "ECN", [REPAIR] = "REPAIR", [LOSS] = "LOSS",
   [REKEY] = "REKEY",
   [NEW_ID] = "NEW_ID", [COPY] = "COPY",
+}
+local KCP_KINDS = {
+  [0] = "PUSH", [1] = "the next PUSH", [2] = "ACK of the last", [3] = "ACK", [4] = "ACK of a rebuilt one", [5] = "WASK", [6] = "WINS", [7] = "WINS with a repair",
 }
 local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true, [KCP_PART] = true, [REPAIR] = true }
 local SUITES = {
@@ -98,6 +101,15 @@ local fields = {
   unknown = ProtoField.bytes("ww.frame.unknown", "Content of no frame that is known"),
   pad = ProtoField.bytes("ww.pad", "Zeros"),
   segments = ProtoField.bytes("ww.kcp", "Segments of KCP"),
+  kcp_kind = ProtoField.uint8("ww.kcp.kind", "Kind", base.DEC, KCP_KINDS, 0x07),
+  kcp_channel = ProtoField.uint8("ww.kcp.channel", "Channel"),
+  kcp_frg = ProtoField.uint8("ww.kcp.frg", "Fragments that follow, or the loss"),
+  kcp_wnd = ProtoField.uint16("ww.kcp.wnd", "Window"),
+  kcp_una = ProtoField.uint24("ww.kcp.una", "Next number expected, low 24 bits"),
+  kcp_ts = ProtoField.uint16("ww.kcp.ts", "Time, low 16 bits"),
+  kcp_sn = ProtoField.uint24("ww.kcp.sn", "Number, low 24 bits"),
+  kcp_len = ProtoField.uint16("ww.kcp.len", "Bytes of data"),
+  kcp_data = ProtoField.bytes("ww.kcp.data", "Data"),
   dgram = ProtoField.bytes("ww.dgram", "Message of the application"),
   redirect = ProtoField.bytes("ww.redirect", "Connect token for another server"),
   packed = ProtoField.bytes("ww.packed", "Messages of channels, as bits"),
@@ -133,6 +145,7 @@ local experts = {
   malformed = ProtoExpert.new("ww.malformed", "Refused", expert.group.MALFORMED, expert.severity.ERROR),
   checksum = ProtoExpert.new("ww.checksum.wrong", "Wrong checksum", expert.group.CHECKSUM, expert.severity.ERROR),
   unknown = ProtoExpert.new("ww.unknown", "Not known here", expert.group.UNDECODED, expert.severity.WARN),
+  segments = ProtoExpert.new("ww.kcp.malformed", "No segments", expert.group.MALFORMED, expert.severity.ERROR),
   misfit = ProtoExpert.new("ww.part.misfit", "Not of this frame", expert.group.MALFORMED, expert.severity.ERROR),
   over = ProtoExpert.new("ww.over", "The session or the attempt ends", expert.group.SEQUENCE, expert.severity.NOTE),
 }
@@ -541,11 +554,68 @@ end
 
 -- Frames ---------------------------------------------------------------------------------------------------------------------------
 
-local function segments(tvb, tree, pinfo)
+-- One segment with a compact header. `told` has what those before it in the frame say: `una`, and of a PUSH its `sn`.
+local function segment(from, tree, told, is_first)
+  local flags = from:take(1)
+  local bits, kind = flags:uint(), flags:uint() % 8
+  local function has(flag)
+    return math.floor(bits / flag) % 2 == 1
+  end
+  tree:add(fields.kcp_kind, flags)
+  if has(128) and (not is_first or from:add(tree, fields.kcp_channel, 1):uint() == 0) then
+    refuse("A channel that may not be there")
+  end
+  if has(8) and from:add(tree, fields.kcp_frg, 1):uint() == 0 then
+    refuse("A number of fragments that may not be there")
+  end
+  if has(16) then
+    from:add(tree, fields.kcp_wnd, 2)
+  end
+  if has(32) then
+    told.una = from:add(tree, fields.kcp_una, 3):le_uint()
+  end
+  local before = kind == 1 and told.sn and told.sn + 1 or kind == 2 and told.una and told.una - 1
+  if (kind == 1 or kind == 2) and not before then
+    refuse("A segment that refers to none")
+  end
+  local sn = before and before % 0x1000000
+  if kind == 0 or kind == 2 or kind == 3 or kind == 7 then
+    from:add(tree, fields.kcp_ts, 2)
+  end
+  if kind == 0 or kind == 3 or kind == 4 or kind == 7 then
+    sn = from:add(tree, fields.kcp_sn, 3):le_uint()
+  elseif sn then
+    tree:add(fields.kcp_sn, sn):set_generated()
+  end
+  local has_data = kind == 0 or kind == 1 or kind == 7
+  if has(64) and not has_data then
+    refuse("A length that may not be there")
+  end
+  local len = has(64) and from:add(tree, fields.kcp_len, 2):le_uint() or has_data and from:left() or 0
+  if len > 0 then
+    from:add(tree, fields.kcp_data, len)
+  end
+  if kind == 7 and len == 0 then
+    refuse("A repair of nothing")
+  elseif has(64) and from:left() == 0 then
+    refuse("A length of the last segment")
+  end
+  told.sn = (kind == 0 or kind == 1) and sn or nil
+end
+
+-- The packet was accepted, and its receiver ends the session if these are refused.
+local function segments(tvb, tree)
   local item = tree:add(fields.segments, tvb())
-  local found, kcp = pcall(Dissector.get, "kcp")
-  if found and kcp then
-    kcp:call(tvb, pinfo, item)
+  local from, told = reader(tvb, 0, tvb:len()), {}
+  local is_right, why = pcall(function()
+    while from:left() > 0 do
+      segment(from, item, told, from.at == 0)
+    end
+  end)
+  if not is_right and getmetatable(why) ~= Refused then
+    error(why, 0)
+  elseif not is_right then
+    item:add_proto_expert_info(experts.segments, why.why)
   end
 end
 
@@ -613,7 +683,7 @@ local function join(found, pinfo, flow)
     for id = 0, whole.last do
       item:add(fields.part_in, whole.frames[id]):set_generated()
     end
-    segments(ByteArray.new(whole.complete, true):tvb("KCP frame of " .. whole.count .. " parts"), item, pinfo)
+    segments(ByteArray.new(whole.complete, true):tvb("KCP frame of " .. whole.count .. " parts"), item)
   elseif whole and whole.joined_in then
     item:add(fields.joined_in, whole.joined_in):set_generated()
   end
@@ -716,7 +786,9 @@ local function frame(from, tree, pinfo)
     elseif found == REPAIR then
       repair(range, item)
     elseif range and found == KCP then
-      segments(range:tvb(), item, pinfo)
+      segments(range:tvb(), item)
+    elseif found == KCP then
+      item:add_proto_expert_info(experts.segments, "No segment")
     elseif range then
       item:add(CONTENTS[found], range)
     end

@@ -3,6 +3,7 @@
 use super::super::script::Script;
 use super::licence::Licence;
 use super::world::{CLIENT, SERVER, World};
+use whitewater::inside::compact::Compactor;
 use whitewater::inside::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart, LossFrame};
 use whitewater::kcp::wire::{Command, Header};
 use whitewater::kcp::{Conv, Millis, Sn};
@@ -17,11 +18,10 @@ impl World {
         let mut writer = FrameWriter::new(&mut body, 600);
         match script.u8() % if self.repairs { 7 } else { 5 } {
             0 => {
-                let conv = self.session.map_or(0, |id| u32::from_str_radix(&id.to_string(), 16).unwrap_or(0));
                 let cmds = [Command::Push, Command::Ack, Command::Wask, Command::Wins];
-                let channel = u32::from(script.u8()) % 4;
+                let channel = script.u8() % 4;
                 let header = Header {
-                    conv: Conv(conv.wrapping_add(channel)),
+                    conv: Conv(0),
                     cmd: cmds[usize::from(script.u8()) % cmds.len()],
                     frg: script.u8(),
                     wnd: script.u16(),
@@ -33,7 +33,8 @@ impl World {
                 let mut segment = Vec::new();
                 let data = script.bytes(len);
                 whitewater::kcp::wire::Segment { header, data }.encode(&mut segment);
-                let _ = writer.push(&Frame::Kcp(&segment));
+                let len = Compactor::default().compact(channel, &mut segment);
+                let _ = writer.push(&Frame::Kcp(segment.get(..len).unwrap_or_default()));
             }
             1 => {
                 let (ack, bits, delay) = (Seq16(script.u16()), script.u32(), script.u16());

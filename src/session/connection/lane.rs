@@ -5,6 +5,7 @@ use crate::kcp::{Config, Kcp};
 use crate::seq::Sn;
 use crate::session::event::CloseReason;
 use crate::time::Time;
+use crate::wire::compact::{Compactor, Known};
 use crate::wire::{DatagramQueue, InPacket};
 use bytes::Bytes;
 
@@ -13,6 +14,8 @@ use bytes::Bytes;
 pub(super) struct Lane {
     pub(super) channel: u8,
     pub(super) kcp: Kcp<DatagramQueue>,
+    /// Writes what `kcp` sends.
+    pub(super) compactor: Compactor,
     pub(super) large: Option<Box<Large>>,
     /// Since when the peer's window has been closed while something waits and nothing beyond `blocked_at` is
     /// acknowledged; never: it is not.
@@ -65,6 +68,25 @@ impl Lane {
             self.kcp.update_if_due(now, ahead);
         }
         !self.kcp.output().is_empty()
+    }
+
+    /// Takes the next of its frames that wait.
+    pub(super) fn pop(&mut self) -> Option<(u8, &[u8])> {
+        let datagram = self.kcp.output_mut().pop_mut()?;
+        let len = self.compactor.compact(self.channel, datagram);
+        Some((self.channel, datagram.get(..len)?))
+    }
+
+    /// What a frame of the peer leaves out.
+    pub(super) fn known(&self, is_rebuilt: bool) -> Known {
+        let kcp = &self.kcp;
+        Known {
+            conv: kcp.conv(),
+            una: kcp.snd_una(),
+            wnd: kcp.rmt_wnd(),
+            next: kcp.received_up_to().0,
+            is_rebuilt,
+        }
     }
 
     /// Passes long messages to KCP, as far as there is room.

@@ -2,6 +2,7 @@
 
 use super::lane::Lane;
 use super::large::{Joined, Left};
+use super::memory::held;
 use crate::channel::ChannelConfig;
 use crate::config::ConfigError;
 use crate::kcp::{Config, InputError, Kcp};
@@ -10,7 +11,8 @@ use crate::session::config::SessionConfig;
 use crate::session::event::CloseReason;
 use crate::session::stats::KcpTotals;
 use crate::time::Time;
-use crate::wire::{DatagramQueue, InPacket, conv_of};
+use crate::wire::compact::{self, CompactError, Compactor};
+use crate::wire::{DatagramQueue, InPacket};
 use std::sync::Arc;
 
 /// The lanes of one end: one for each channel that is used. The conv of channel n is that of the session + n, and
@@ -33,6 +35,13 @@ pub(super) struct Lanes {
     pub(super) config: Arc<SessionConfig>,
     /// By channel. Each is created when it is first used, since most sessions of a big server are idle.
     pub(super) lanes: Vec<Lane>,
+    expanded: Option<Box<Expanded>>,
+}
+
+/// The segments of the frame that is being taken, with whole headers.
+#[derive(Debug, Default)]
+struct Expanded {
+    bytes: Vec<u8>,
 }
 
 impl Lanes {
@@ -50,6 +59,7 @@ impl Lanes {
             beyond_shares: None,
             config,
             lanes: Vec::new(),
+            expanded: None,
         })
     }
 
@@ -64,6 +74,7 @@ impl Lanes {
         Some(Lane {
             channel,
             kcp,
+            compactor: Compactor::default(),
             large: None,
             blocked: Time::NEVER,
             blocked_at: Sn(0),
@@ -171,7 +182,9 @@ impl Lanes {
             let large = lane.large.as_ref().map_or(0, |large| large.memory());
             lane.memory_of_kcp() + lane.kcp.output().memory() + large
         };
-        self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
+        held(&self.expanded, |expanded| expanded.bytes.capacity())
+            + self.lanes.capacity() * size_of::<Lane>()
+            + self.lanes.iter().map(lane).sum::<usize>()
     }
 
     /// Bytes that no longer wait for an acknowledgement, or to be read or joined. It wraps.
@@ -215,31 +228,43 @@ impl Lanes {
         any
     }
 
+    /// Makes the headers of a frame's segments whole, at most `most` bytes of them. Returns the index of their lane, which
+    /// [`input`](Self::input) gives them to, and how many bytes they are.
+    pub(super) fn expand(
+        &mut self,
+        now: Time,
+        (segments, is_rebuilt): (&[u8], bool),
+        most: usize,
+    ) -> Result<(usize, usize), CompactError> {
+        let channel = compact::channel_of(segments)?;
+        self.used(channel).ok_or(CompactError::Channel)?;
+        let index = self.position(channel).ok_or(CompactError::Channel)?;
+        let lane = self.lanes.get(index).ok_or(CompactError::Channel)?;
+        let Expanded { bytes } = &mut **self.expanded.get_or_insert_default();
+        bytes.clear();
+        let echo = |sn, token| lane.kcp.echo(now, sn, token);
+        compact::expand(segments, &lane.known(is_rebuilt), echo, most, bytes)?;
+        Ok((index, bytes.len()))
+    }
+
     /// Takes the segments of a frame, which may use what is `left` of the memory. Returns how many bytes they use, and the
     /// channel if it has a message.
     pub(super) fn input(
         &mut self,
         now: Time,
-        segments: &[u8],
+        index: usize,
         left: Left,
     ) -> Result<(usize, Joined, Option<u8>), CloseReason> {
-        let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
-        let channel = u8::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
-        let max = self.message_max(channel);
-        let index = match self.position(channel) {
-            Some(index) => index,
-            None => {
-                self.make(channel).ok_or(CloseReason::Protocol)?;
-                self.position(channel).ok_or(CloseReason::Protocol)?
-            }
-        };
         let left = self.left_for(index, left);
         let is_short = self.make_room(index, left);
+        let channel = self.lanes.get(index).ok_or(CloseReason::Protocol)?.channel;
+        let max = self.message_max(channel);
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
+        let segments = self.expanded.as_deref().ok_or(CloseReason::Protocol)?;
         let (before, chains, held) =
             (lane.kcp.received_up_to(), lane.kcp.broken_chains(), lane.memory_of_kcp());
         let reserved = lane.kcp.receive_reserved();
-        lane.kcp.input(now, segments).map_err(|error| match error {
+        lane.kcp.input(now, &segments.bytes).map_err(|error| match error {
             InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
             _ => CloseReason::Protocol,
         })?;
@@ -261,13 +286,13 @@ impl Lanes {
 
     /// Makes what is due now on each lane whose earlier frames have left. If there is a `packet`, the first frame
     /// goes straight into it, behind what is in the buffer, which may grow to the given length. Returns the channel
-    /// of that frame, if it fits. `rtt` is the round trip of the session, and the shortest to be believed, µs; 0: unknown.
+    /// of that frame, if it fits, and its length with whole headers. `rtt` is the round trip of the session, and the shortest to be believed, µs; 0: unknown.
     pub(super) fn update(
         &mut self,
         now: Time,
         rtt: (u64, u64),
         packet: Option<(&mut Vec<u8>, usize)>,
-    ) -> Option<u8> {
+    ) -> Option<(u8, usize)> {
         self.may_wait = false;
         let (mut packet, mut first) = (packet, None);
         for lane in &mut self.lanes {
@@ -275,7 +300,13 @@ impl Lanes {
             if let Some((buffer, end)) = packet.as_mut().filter(|_| first.is_none() && !self.may_wait) {
                 let mut ahead = InPacket::new(buffer, *end);
                 self.may_wait = lane.update_if_due(now, rtt, Some(&mut ahead));
-                first = ahead.finish().then_some(lane.channel);
+                let Lane { compactor, channel, .. } = lane;
+                let mut len = 0;
+                let is_written = ahead.finish(|segments| {
+                    len = segments.len();
+                    compactor.compact(*channel, segments)
+                });
+                first = is_written.then_some((*channel, len));
             } else {
                 self.may_wait |= lane.update_if_due(now, rtt, None);
             }
@@ -332,20 +363,21 @@ impl Lanes {
         self.lanes.iter().find_map(|lane| lane.kcp.output().next_len())
     }
 
-    /// Takes that frame; returns its channel as well.
+    /// Takes that frame with compact headers; returns its channel as well.
     pub(super) fn pop(&mut self) -> Option<(u8, &[u8])> {
-        let lane = self.lanes.iter_mut().find(|lane| !lane.kcp.output().is_empty())?;
-        Some((lane.channel, lane.kcp.output_mut().pop()?))
+        self.lanes.iter_mut().find(|lane| !lane.kcp.output().is_empty())?.pop()
     }
 
     /// Takes a frame of at most `room` bytes of the last channel that has one, except channels whose bit is set in
-    /// `except`.
-    pub(super) fn pop_last(&mut self, room: usize, except: u64) -> Option<(u8, &[u8])> {
+    /// `except`. Returns its length with whole headers, its channel and its segments.
+    pub(super) fn pop_last(&mut self, room: usize, except: u64) -> Option<(usize, u8, &[u8])> {
         let has_one = |lane: &&mut Lane| {
             except & (1 << lane.channel) == 0 && lane.kcp.output().next_len().is_some_and(|len| len <= room)
         };
         let lane = self.lanes.iter_mut().rev().find(has_one)?;
-        Some((lane.channel, lane.kcp.output_mut().pop()?))
+        let len = lane.kcp.output().next_len()?;
+        let (channel, segments) = lane.pop()?;
+        Some((len, channel, segments))
     }
 
     /// From now on, cuts segments for datagrams of at most this many bytes. Existing segments stay as they are.
@@ -382,6 +414,7 @@ impl Lanes {
     }
 
     pub(super) fn shrink(&mut self) {
+        self.expanded = None;
         for lane in &mut self.lanes {
             lane.large.take_if(|large| large.is_empty());
             lane.kcp.shrink();

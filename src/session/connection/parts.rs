@@ -3,6 +3,7 @@
 
 use super::Connection;
 use super::memory::held;
+use super::receive::Handled;
 use super::transmit::Out;
 use crate::packet::Reassembly;
 use crate::seq::Seq16;
@@ -32,9 +33,10 @@ struct Cut {
 }
 
 impl FrameParts {
-    /// Cuts a frame into equal parts of at most `most` bytes.
+    /// Cuts a frame into equal parts of at most `most` bytes, two at least: it may be too long only for the room that is
+    /// left.
     pub(super) fn cut(&mut self, frame: &[u8], most: usize) {
-        let count = frame.len().div_ceil(most.max(1));
+        let count = frame.len().div_ceil(most.max(1)).max(2);
         let Ok(parts) = u8::try_from(count) else { return };
         let cut = self.cut.get_or_insert_default();
         cut.bytes.clear();
@@ -117,12 +119,18 @@ impl Connection {
     }
 
     /// Takes a part, and handles the frame once it is complete.
-    pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
-        let most = SessionConfig::frame_max(self.lanes.config.datagram_taken());
-        if !self.budget.has_room(most.into()) {
+    pub(super) fn on_part(
+        &mut self,
+        now: Time,
+        (part, bytes): (KcpPart, &[u8]),
+        handled: &mut Handled,
+    ) -> Result<(), CloseReason> {
+        let most = self.segments_max();
+        if handled.joined == JOINED_MAX || !self.budget.has_room(most.into()) {
             self.stats.rare_mut().parts_refused += 1; // as if it were lost
             return Ok(());
         }
+        handled.parts += 1;
         let mut parts = std::mem::take(&mut self.parts);
         let before = parts.memory();
         let whole = parts.join(most, part, bytes);
@@ -130,7 +138,10 @@ impl Connection {
         self.budget.grow(before, after);
         self.budget.spend(after.saturating_sub(before));
         let taken = whole.and_then(|is_whole| match parts.joined().filter(|_| is_whole) {
-            Some(segments) => self.on_segments(now, segments),
+            Some(segments) => {
+                handled.joined += 1;
+                self.on_segments(now, (segments, handled.is_rebuilt), most.into()).map(|_| ())
+            }
             None => Ok(()),
         });
         self.parts = parts;
@@ -138,6 +149,9 @@ impl Connection {
     }
 }
 
+/// Most frames that the parts in a packet may complete. A frame is cut only if it does not fit into a packet of its own,
+/// so an honest packet has the end of one, and perhaps the beginning of one whose end was faster.
+const JOINED_MAX: u8 = 2;
 /// How many incomplete frames are kept, the newest ones. The parts of this many may arrive out of order.
 const PLACES: u16 = 16;
 

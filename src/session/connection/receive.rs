@@ -9,7 +9,7 @@ use crate::channel::{CHANNELS_MAX, ReadError};
 use crate::machine::Arrival;
 use crate::packet::Acks;
 use crate::seq::Seq16;
-use crate::session::config::DATAGRAM_MAX;
+use crate::session::config::{DATAGRAM_MAX, SessionConfig};
 use crate::session::event::{CloseReason, SessionEvent};
 use crate::session::replay::Replayed;
 use crate::session::seal::OpenError;
@@ -27,12 +27,17 @@ pub(super) struct Handled {
     pub(super) refused: bool,
     /// The number of the packet.
     pub(super) pn: u64,
+    /// It was rebuilt.
+    pub(super) is_rebuilt: bool,
     /// Reports on packets so far, on losses, and parts of frames.
     pub(super) acks: u8,
     pub(super) losses: u8,
     pub(super) parts: u8,
-    /// Frames of segments.
+    /// Frames of segments that parts were joined to.
+    pub(super) joined: u8,
+    /// Frames of segments, and how many bytes they have with whole headers.
     pub(super) segments: usize,
+    pub(super) expanded: usize,
     /// It has messages of channels in packets.
     pub(super) is_packed: bool,
     /// What it reports about sent packets, until that is handled.
@@ -204,11 +209,11 @@ impl Connection {
         match *frame {
             Frame::Kcp(segments) if handled.segments < KCP_MAX => {
                 handled.segments += 1;
-                self.on_segments(now, segments)?;
+                let most = usize::from(self.segments_max()).saturating_sub(handled.expanded);
+                handled.expanded += self.on_segments(now, (segments, handled.is_rebuilt), most)?;
             }
             Frame::KcpPart(part, bytes) if handled.parts < PARTS_MAX => {
-                handled.parts += 1;
-                self.on_part(now, part, bytes)?;
+                self.on_part(now, (part, bytes), handled)?;
             }
             Frame::Dgram(datagram) => {
                 let held = self.datagrams.memory();
@@ -334,15 +339,32 @@ impl Connection {
         self.measured.path_changed(next - self.seal.skipped_up_to(self.key, next));
     }
 
-    pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
-        let (grown, joined, readable) = self.lanes.input(now, segments, self.left())?;
+    /// Most bytes of segments in a packet, with whole headers: the work for compact ones is no more than for whole ones.
+    pub(super) fn segments_max(&self) -> u16 {
+        SessionConfig::frame_max(self.lanes.config.datagram_taken())
+    }
+
+    /// Takes the segments of a frame, and whether it was rebuilt. Returns how many bytes they have with whole headers, at
+    /// most `most`.
+    pub(super) fn on_segments(
+        &mut self,
+        now: Time,
+        (segments, is_rebuilt): (&[u8], bool),
+        most: usize,
+    ) -> Result<usize, CloseReason> {
+        let (lane, expanded) = self.lanes.expand(now, (segments, is_rebuilt), most).map_err(|error| {
+            log::trace!("segments are refused: {error}");
+            self.stats.rare_mut().segments_refused += 1;
+            CloseReason::Protocol
+        })?;
+        let (grown, joined, readable) = self.lanes.input(now, lane, self.left())?;
         if std::mem::take(&mut self.lanes.is_surprised) {
             self.keepalive.ask_now();
         }
         self.budget.spend(grown.max(segments.len()));
         self.budget.on_joined(joined);
         self.events.readable |= readable.is_some_and(|channel| self.is_next(channel));
-        Ok(())
+        Ok(expanded)
     }
 
     /// The full number of a sent packet, of which the packet `pn` of the peer reports the low 16 bits, and which of the

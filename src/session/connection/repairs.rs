@@ -9,7 +9,6 @@ use crate::session::event::CloseReason;
 use crate::session::repair::{self, REPAIR_ROOM, Repairs};
 use crate::session::wire::{Frame, Frames, LossFrame};
 use crate::time::Time;
-use crate::wire::move_ts;
 use std::net::SocketAddr;
 
 impl Connection {
@@ -111,7 +110,6 @@ impl Connection {
     /// Applies what can be rebuilt now that a packet has come.
     fn apply_rebuilt(&mut self, now: Time, from: SocketAddr) {
         let Some(mut repairs) = self.repairs.take() else { return };
-        let mut moved = std::mem::take(&mut repairs.moved);
         while self.is_open()
             && let Some((pn, body)) = repairs.recover()
         {
@@ -125,7 +123,7 @@ impl Connection {
                 repairs.stats.late += 1; // or too old to tell
                 continue;
             }
-            match self.apply_rebuilt_packet(now, from, pn, frames, &mut moved) {
+            match self.apply_rebuilt_packet(now, from, pn, frames) {
                 Ok(refused) => {
                     repairs.stats.rebuilt += 1;
                     if !refused {
@@ -135,7 +133,6 @@ impl Connection {
                 Err(reason) => self.fail(now, reason),
             }
         }
-        repairs.moved = moved;
         self.repairs = Some(repairs);
     }
 
@@ -146,17 +143,10 @@ impl Connection {
         from: SocketAddr,
         pn: u64,
         frames: Frames<'_>,
-        moved: &mut Vec<u8>,
     ) -> Result<bool, CloseReason> {
-        let mut handled = Handled { pn, ..Handled::default() };
-        for mut frame in frames.filter(Frame::has_data) {
+        let mut handled = Handled { pn, is_rebuilt: true, ..Handled::default() };
+        for frame in frames.filter(Frame::has_data) {
             self.be_busy(now);
-            if let Frame::Kcp(segments) = frame {
-                moved.clear();
-                moved.extend_from_slice(segments);
-                move_ts(moved, AHEAD);
-                frame = Frame::Kcp(moved);
-            }
             self.handle_frame(now, from, &frame, &mut handled)?;
         }
         Ok(handled.refused)
@@ -181,8 +171,3 @@ impl Connection {
         self.budget.grow(before, after);
     }
 }
-
-/// Added to the `ts` of a rebuilt segment, so that its acknowledgement measures no round trip: it came later than the
-/// segment itself would have. In any unit of `ts`, the result is ahead of everything sent, by less than half of the
-/// number space.
-const AHEAD: u32 = 10_000_000;

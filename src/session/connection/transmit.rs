@@ -28,13 +28,14 @@ pub(super) struct Out<'a> {
     pub(super) now: Time,
     pub(super) frames: FrameWriter<'a>,
     pub(super) written: Written,
-    /// Frames of segments.
+    /// Frames of segments, and their bytes with whole headers.
     segments: usize,
+    whole: usize,
 }
 
 impl<'a> Out<'a> {
     pub(super) fn new(now: Time, frames: FrameWriter<'a>) -> Self {
-        Self { now, frames, written: Written::default(), segments: 0 }
+        Self { now, frames, written: Written::default(), segments: 0, whole: 0 }
     }
 
     /// Writes what has to leave, if it fits.
@@ -176,8 +177,8 @@ impl Connection {
         self.write_half(&mut out);
         self.write_control(&mut out);
         let is_control = std::mem::replace(&mut out.written.any, first.is_some());
-        if let Some(index) = first {
-            out.segments = 1;
+        if let Some((index, len)) = first {
+            (out.segments, out.whole) = (1, len);
             self.turns.served |= 1 << index;
             self.be_busy(now);
         }
@@ -278,7 +279,8 @@ impl Connection {
                 last = self.lanes.pop_last(room, 0);
             }
         }
-        if let Some((index, segments)) = last {
+        if let Some((len, index, segments)) = last {
+            out.whole += len;
             out.segments += usize::from(out.push(&Frame::Kcp(segments)));
             self.turns.served |= 1 << index;
             self.be_busy(out.now);
@@ -355,14 +357,15 @@ impl Connection {
         while self.write_parts(out)
             && out.segments < KCP_MAX
             && let Some(len) = self.lanes.next_frame()
-            && (len > frame_max || out.has_room(len))
+            && (out.whole == 0 && len > frame_max || out.whole + len <= frame_max && out.has_room(len))
             && let Some((index, segments)) = self.lanes.pop()
         {
             self.turns.served |= 1 << index;
-            if len > frame_max {
+            if len > frame_max && !out.has_room(segments.len()) {
                 self.parts.cut(segments, part_max);
                 continue;
             }
+            out.whole += len;
             out.segments += usize::from(out.push(&Frame::Kcp(segments)));
             self.be_busy(out.now);
         }

@@ -20,7 +20,7 @@ use crate::code::{Decoder, REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD};
 use crate::config::{ConfigError, in_range};
 use crate::seq::Sn;
 use crate::time::Time;
-use crate::wire::{Command, segments};
+use crate::wire::compact::has_push;
 use protection::Work;
 use rebuild::{Losses, Tells};
 
@@ -124,8 +124,6 @@ pub(super) struct Repairs {
     pub(super) tells: Tells,
     /// Allocated when repairs are first asked for.
     decoder: Option<Box<Decoder>>,
-    /// Segments that were rebuilt.
-    pub(super) moved: Vec<u8>,
 }
 
 impl Repairs {
@@ -143,7 +141,6 @@ impl Repairs {
             losses: Losses::new(repairs.min_loss),
             tells: Tells::default(),
             decoder: None,
-            moved: Vec::new(),
         }))
     }
 
@@ -160,14 +157,13 @@ impl Repairs {
     pub(super) fn memory(&self) -> usize {
         let decoder = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory_in_all();
         let work = self.work.as_deref().map_or(0, Work::memory);
-        work + self.decoder.as_deref().map_or(0, decoder) + self.moved.capacity()
+        work + self.decoder.as_deref().map_or(0, decoder)
     }
 
     /// Frees what can be spared for a while.
     pub(super) fn shrink(&mut self) {
         self.work = None;
         self.shrink_decoder();
-        self.moved = Vec::new();
     }
 }
 
@@ -192,7 +188,7 @@ impl<'a> Frames<'a> {
     pub(super) fn are_worth_protecting(mut self) -> bool {
         self.any(|frame| match frame {
             // Losing acknowledgements alone does no harm: they are repeated anyway.
-            Frame::Kcp(bytes) => segments(bytes).flatten().any(|segment| segment.header.cmd == Command::Push),
+            Frame::Kcp(segments) => has_push(segments),
             _ => frame.has_data(),
         })
     }
