@@ -4,6 +4,7 @@
 pub mod bits;
 pub mod channel;
 pub mod code;
+pub mod compact;
 pub mod crowd;
 pub mod datagram;
 pub mod derive;
@@ -32,6 +33,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every property of the library.
 pub const TARGETS: &[Target] = &[
+    ("compact_decode", compact::compact),
     ("segment_decode", segment::segment_decode),
     ("kcp_input", input::kcp_input),
     ("kcp_pair", pair::kcp_pair),

@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use whitewater::inside::compact::Compactor;
 use whitewater::kcp::wire::segments;
 use whitewater::kcp::{Config, Congestion};
 
@@ -82,6 +83,10 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         for (index, bytes) in
             trace.inputs.into_iter().enumerate().filter(|(_, bytes)| shapes.insert(shape(bytes)))
         {
+            let mut compact = bytes.clone();
+            let len = Compactor::default().compact(u8::from(index % 2 == 1), &mut compact);
+            compact.truncate(len);
+            seeds.push(Seed { target: "compact_decode", name: format!("{name}-{index}"), bytes: compact });
             seeds.push(Seed { target: "segment_decode", name: format!("{name}-{index}"), bytes });
         }
     }
