@@ -9,6 +9,8 @@ mod session;
 mod session_admission;
 mod session_bulk;
 mod session_bursts;
+#[cfg(feature = "crypto")]
+mod session_bytes;
 mod session_channels;
 mod session_close;
 mod session_configs;
