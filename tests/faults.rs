@@ -134,6 +134,7 @@ fn ends() -> Vec<(&'static str, [Config; 2])> {
     let (modern, repairs, classic) = (configs::turbo(), repairing(100), configs::classic_turbo());
     vec![
         ("modern", [modern, modern]),
+        ("auto", [configs::auto(), configs::auto()]),
         ("repairs", [repairs, repairs]),
         ("repairs, modern", [repairs, modern]),
         ("modern, classic", [modern, classic]),

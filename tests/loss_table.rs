@@ -14,10 +14,14 @@ use whitewater_sim::scenario::{ChannelMode, Family, Latency, Mode, Report, Scena
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 /// KCP's modes and ours.
-fn modes() -> [Mode; 7] {
+fn modes() -> [Mode; 8] {
     let [default, normal, fast, turbo, flush] = Mode::baselines();
-    let repairs = Modern { repairs: Repairs::Budget(30), ..Modern::default() };
-    [default, normal, fast, turbo, flush, Mode::modern(Modern::default()), Mode::modern(repairs)]
+    let [by_time, auto, repairs] = [Repairs::Off, Repairs::Auto, Repairs::Budget(30)].map(ours);
+    [default, normal, fast, turbo, flush, by_time, auto, repairs]
+}
+
+fn ours(repairs: Repairs) -> Mode {
+    Mode::modern(Modern { repairs, ..Modern::default() })
 }
 
 /// A channel as the simulator has it: messages in packets, in order.
@@ -63,7 +67,8 @@ fn messages_60_hz() {
         fast,
         turbo,
         flush,
-        Mode::modern(Modern::default()),
+        ours(Repairs::Off),
+        ours(Repairs::Auto),
         Mode::messages("timer only", ChannelConfig { resend_lost: false, ..channel }),
         Mode::messages("100 ms", channel),
         Mode::messages("125 % rtt", ChannelConfig { resend: Resend::Rtt(125), ..channel }),
@@ -89,7 +94,8 @@ fn the_book_compares_channels_with_kcp_by_these_figures() {
     for (name, mode) in [
         ("KCP fast", fast),
         ("KCP turbo + flush", flush),
-        ("KCP by time", Mode::modern(Modern::default())),
+        ("KCP by time, without repairs", ours(Repairs::Off)),
+        ("KCP by default", ours(Repairs::Auto)),
         ("a channel, packets 16 ms apart or more", Mode::messages("", messages())),
         ("a channel, packets 5 ms apart or more", close_messages()),
     ] {

@@ -199,7 +199,7 @@ fn a_clock_set_back_costs_no_more_than_a_timeout() {
 }
 
 fn modern() -> Mode {
-    Mode::modern(Modern::default())
+    Mode::modern(Modern { repairs: Repairs::Off, ..Modern::default() })
 }
 
 fn repairs(repairs: u8) -> Mode {

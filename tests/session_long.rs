@@ -161,7 +161,7 @@ fn long_messages_arrive_whole_at_their_place_and_hold_up_no_other_channel() {
             }
             assert!(played.got == *messages, "{name}: as they were sent, {} came", played.got.len());
             // While they are under way: themselves, or the room for the longest; what waits in `send_memory`; and the windows.
-            let most = [*len, way.max_message as usize].map(|len| len + (700 << 10));
+            let most = [*len, way.max_message as usize].map(|len| len + (720 << 10));
             assert!(
                 played.held[0] <= most[0] && played.held[1] <= most[1],
                 "{name}: {:?} bytes",

@@ -335,7 +335,12 @@ fn measuring_the_path_costs_no_datagram_and_with_acknowledged_packets_no_byte() 
                     _ => (listener, more[1]),
                 };
                 let most = before + more + (datagrams + 1) * overhead;
-                assert_eq!(datagrams, 62, "{kind:?} by {talks:?}");
+                // Acknowledgements of KCP that have nothing to ride with wait for each other.
+                let alone = kind == Kind::Kcp && !talks_itself;
+                assert!(
+                    if alone { datagrams < 30 } else { datagrams == 62 },
+                    "{kind:?} by {talks:?}: {datagrams}"
+                );
                 assert!(bytes <= most, "{kind:?} by {talks:?}: {bytes} bytes per second, more than {most}");
             }
         }

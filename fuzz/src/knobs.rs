@@ -1,6 +1,7 @@
 //! A [`Config`] in a script: 25 bytes, two per setting.
 
 use super::script::Script;
+use whitewater::Repairs;
 use whitewater::kcp::{Config, Congestion, Modern, Recovery};
 
 /// Reads a config. Every setting is in range unless the first byte says otherwise.
@@ -32,7 +33,7 @@ fn recovery(flags: u8) -> Recovery {
     if flags & MODERN == 0 {
         return Recovery::Classic;
     }
-    Recovery::Modern(Modern { at_once: flags & AT_ONCE != 0, ..Modern::default() })
+    Recovery::Modern(Modern { at_once: flags & AT_ONCE != 0, repairs: Repairs::Off })
 }
 
 /// Writes a valid config so that [`read`] returns it, except for limits of the send queue that a script

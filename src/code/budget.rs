@@ -10,9 +10,10 @@ use crate::config::{ConfigError, in_range};
 #[non_exhaustive]
 pub enum Repairs {
     /// Send none, and do not use those of the peer.
-    #[default]
     Off,
-    /// As many as replace about their own bytes of resends and acknowledgements: about 5 % more bytes than without.
+    /// As many as replace about their own bytes of resends and acknowledgements, which is about 5 % more bytes than
+    /// without. None to a peer that does not rebuild.
+    #[default]
     Auto,
     /// At most this share of the bytes sent, in percent: 0 to 200. The share in use follows the measured loss. 0: send
     /// none, but use those of the peer.
@@ -40,6 +41,11 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// Has `bytes` from the beginning.
+    pub(crate) fn with(bytes: u64) -> Self {
+        Self { earned: bytes * u64::from(WHOLE) }
+    }
+
     /// Adds a `share` of `bytes`, which were sent for the first time.
     pub(crate) fn earn(&mut self, share: u32, bytes: u64) {
         let share = u64::from(share);
@@ -90,6 +96,12 @@ pub(crate) fn pays(loss: u32, (segments, bytes): (u32, u64), together: u32) -> u
     let again = loss + loss * loss * 7 / (10 * u64::from(WHOLE)); // resends get lost as well
     let earned = (bytes + u64::from(segments) * AROUND) * again * 2 * together / (together + 4);
     earned.min(bytes * u64::from(WHOLE))
+}
+
+/// What bytes that waiting acknowledgements have saved are worth for repairs, in 1/65,535 of a byte: all of them with
+/// little `loss`, and nothing from a twentieth on, where losses alone pay for as many repairs as are of use.
+pub(crate) fn spared(loss: u32, bytes: u64) -> u64 {
+    bytes * u64::from(WHOLE.saturating_sub(20 * loss.min(WHOLE)))
 }
 
 /// Whether a smoothed round trip is so much longer than the shortest one, both in µs, that a queue must have

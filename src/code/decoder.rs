@@ -67,6 +67,12 @@ impl Decoder {
         self.history.memory() + self.solver.memory() + self.sum.memory()
     }
 
+    /// Forgets all segments and repairs, and frees their memory.
+    pub(crate) fn rest(&mut self) {
+        self.history.clear();
+        (self.solver, self.sum) = (Solver::default(), Sum::default());
+    }
+
     /// Notes that a datagram of `bytes` bytes came, which pays for some work. Call this for each datagram,
     /// before passing on what is in it.
     pub fn earn(&mut self, now: Time, bytes: usize) {

@@ -33,6 +33,12 @@ impl History {
         Self { log: ByteRing::default(), places: Box::default(), count: 0, limits: (segments, bytes) }
     }
 
+    /// Forgets everything, and frees its memory.
+    pub(crate) fn clear(&mut self) {
+        let (segments, bytes) = self.limits;
+        *self = Self::new(segments, bytes);
+    }
+
     pub(crate) const fn memory(&self) -> usize {
         self.log.memory() + self.places.len() * size_of::<Option<u32>>()
     }

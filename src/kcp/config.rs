@@ -83,12 +83,12 @@ settings! {
         /// How much to spend on protecting segments before they are lost. If the peer has this on too, repairs are sent,
         /// from which it rebuilds lost segments without a round trip. To any other peer, segments of up to 400 bytes are
         /// sent twice. Whoever can forge a datagram can forge what is rebuilt from it as well.
-        pub repairs: Repairs = Repairs::Off;
+        pub repairs: Repairs = Repairs::Auto;
     }
 }
 
 impl Default for Recovery {
-    /// Modern recovery, at once, without repairs.
+    /// Modern recovery, at once, with automatic repairs.
     fn default() -> Self {
         Self::Modern(Modern::default())
     }
@@ -165,12 +165,18 @@ impl Config {
         }
     }
 
-    /// Largest payload of a segment, bytes.
+    /// Largest payload of a segment, bytes. A longer message is cut into segments that are 5 bytes shorter if repairs are
+    /// on, so that a repair of them fits into a datagram.
     #[inline]
     #[must_use]
     pub fn mss(&self) -> u16 {
-        // A checked mtu is larger than this. A repair of the largest segment must fit as well.
-        self.mtu.wrapping_sub(OVERHEAD + if self.has_repairs() { REPAIR_OVERHEAD } else { 0 })
+        self.mtu.wrapping_sub(OVERHEAD) // a checked mtu is larger than this
+    }
+
+    /// Payload of the segments that a longer message or a stream is cut into, bytes.
+    #[inline]
+    pub(crate) fn cut(&self) -> u16 {
+        self.mss().wrapping_sub(if self.has_repairs() { REPAIR_OVERHEAD } else { 0 })
     }
 
     /// A queue with room for what one flush can send of a full window, so that it drops nothing that the window allows.
@@ -198,13 +204,6 @@ impl Config {
     #[inline]
     pub(crate) const fn is_at_once(&self) -> bool {
         matches!(self.recovery, Recovery::Modern(Modern { at_once: true, .. }))
-    }
-
-    /// Whether `len` bytes fit into one segment. A quicker form of [`mss`](Self::mss).
-    #[inline]
-    pub(super) fn is_one_segment(&self, len: usize) -> bool {
-        let least = self.mtu.wrapping_sub(OVERHEAD + REPAIR_OVERHEAD);
-        len <= least.into() || len <= self.mss().into()
     }
 
     /// Smallest RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.

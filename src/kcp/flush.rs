@@ -5,7 +5,7 @@ use super::congestion::Controller;
 use super::packer::Packer;
 use super::probe::{PATIENCE, PATIENCE_EARLY, Patience};
 use super::transmit::{Flight, Transmit};
-use super::{Kcp, Work};
+use super::{Kcp, Rebuild, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Before, Command, Header, InPacket, Output};
@@ -84,19 +84,19 @@ impl<O: Output> Kcp<O> {
             sn: Sn(0),
             una: self.receiver.nxt,
         };
+        // A flush that only looks for lost segments does not end the wait of ACKs.
+        let acks_leave = says_something || ride.as_ref().is_none_or(|ride| ride.due_at(now) <= now);
         if self.config.is_by_time() {
-            if let Some(rebuild) = rebuild {
+            if let Some(rebuild) = rebuild.as_mut().filter(|_| acks_leave) {
                 rebuild.acknowledge(now, acks);
             }
             acks.thin(self.receiver.nxt);
         }
-        // A flush that only looks for lost segments does not end the wait of ACKs.
-        let acks_leave = says_something || ride.as_ref().is_none_or(|ride| ride.due_at(now) <= now);
         if let Some(observer) = observer {
             let leaving = if acks_leave { acks.len() } else { 0 };
             observer.before_flush(now, &header, leaving, &self.probe);
         }
-        header.frg = rebuild.as_ref().map_or(0, |rebuild| rebuild.mark());
+        header.frg = if self.config.has_repairs() { Rebuild::mark(rebuild.as_deref()) } else { 0 };
         if acks_leave {
             acks.flush(&mut header, &mut packer);
             if let Some(ride) = ride {

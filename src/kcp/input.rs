@@ -49,7 +49,7 @@ impl<O: Output> Kcp<O> {
 
     #[inline]
     fn input_from(&mut self, now: Time, datagram: &[u8], backing: Option<&Bytes>) -> Result<(), InputError> {
-        if backing.is_none() && !self.config.has_repairs() && self.take_expected(datagram) {
+        if backing.is_none() && self.take_expected(now, datagram) {
             if self.receiver.rides {
                 self.took_segments(now);
             }
@@ -63,19 +63,21 @@ impl<O: Output> Kcp<O> {
     ///
     /// Source of the idea: header prediction, Van Jacobson 1990; RFC 7323 appendix.
     #[inline]
-    fn take_expected(&mut self, datagram: &[u8]) -> bool {
+    fn take_expected(&mut self, now: Time, datagram: &[u8]) -> bool {
         let Some((head, data)) = RawHeader::split(datagram) else { return false };
-        let Some(Work { acks, observer: None, .. }) = self.work.as_deref_mut() else { return false };
+        let Some(Work { acks, rebuild, observer: None, .. }) = self.work.as_deref_mut() else { return false };
         let is_expected = head.len() as usize == data.len()
             && head.conv() == self.conv
             && head.cmd() == Ok(Command::Push)
             && head.una() == self.sender.una()
             && datagram.len() <= self.config.rcv_mtu.into()
-            && acks.room(self.config.rcv_wnd) > 0;
+            && acks.room(self.config.rcv_wnd) > 0
+            && rebuild.as_ref().is_none_or(|rebuild| rebuild.only_notes(head.sn()));
         if !is_expected || !self.receiver.store_next(head, datagram, self.config.rcv_wnd) {
             return false;
         }
         acks.push(head.sn(), head.ts());
+        self.note(now, head);
         self.apply_wnd(head);
         self.counters.bytes_received += datagram.len() as u64;
         self.counters.segments_received += 1;
@@ -97,9 +99,7 @@ impl<O: Output> Kcp<O> {
             return Err(error);
         }
         self.counters.bytes_received += datagram.len() as u64;
-        if self.config.has_repairs() {
-            self.pay_for_repairs(now, datagram.len());
-        }
+        self.pay_for_repairs(now, datagram.len());
         let before = (self.sender.una(), self.sender.in_flight);
         let mut acked = Acked::new(self.clock(now), self.rtt.min(), is_rebuilt);
         let mut has_segments = false;
@@ -445,5 +445,5 @@ impl Acked {
 pub(crate) const LONG_AGO: i32 = 1 << 30;
 /// How long ago an echo may have left with `Classic`, ms: the rest of 2^16 is for clocks that were set back.
 const PAST: u32 = 60_000;
-/// How far ahead of the clock an echo is that measures nothing: less than half of the number space, in any unit.
+/// How far ahead of the clock an echo is that measures nothing.
 const AHEAD: u32 = 10_000_000;

@@ -111,7 +111,7 @@ struct Work {
     acks: AckList,
     classic: Classic,
     by_time: ByTime,
-    /// Made when the first segment arrives, if repairs are on.
+    /// Made when the first segment is missing or the first repair arrives, if repairs are on.
     rebuild: Option<Box<Rebuild>>,
     /// Made when the first segment arrives, if acknowledgements may wait for a segment of ours.
     ride: Option<Box<Ride>>,
@@ -126,11 +126,12 @@ impl Work {
     /// When the acknowledgements that we owe are sent, or the last one is repeated. `None`: nothing to send.
     fn acks_at(&self, now: Time) -> Option<Time> {
         let owed = self.acks.len();
-        match (&self.rebuild, &self.ride) {
-            (Some(rebuild), _) => rebuild.waits.due_at(now, owed),
-            (None, Some(ride)) => (owed > 0).then(|| ride.due_at(now)),
-            (None, None) => (owed > 0).then_some(now),
+        let waits = self.rebuild.as_ref().and_then(|rebuild| rebuild.waits.due_at(now, owed));
+        if owed == 0 {
+            return waits;
         }
+        let ride = self.ride.as_ref().map(|ride| ride.due_at(now));
+        Some(waits.max(ride).unwrap_or(now))
     }
 }
 

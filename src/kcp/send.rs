@@ -86,7 +86,7 @@ impl Sender {
     /// Queues a message in the most common case: one segment, with room everywhere. `false`: it is not that case.
     #[inline]
     fn send_simple(&mut self, data: &[u8], config: &Config) -> bool {
-        if !config.is_one_segment(data.len())
+        if data.len() > config.mss().into()
             || config.stream
             || self.ring.is_full()
             || !self.has_room(1, data.len(), config)
@@ -109,7 +109,8 @@ impl Sender {
         backing: Option<&Bytes>,
         config: &Config,
     ) -> Result<usize, SendError> {
-        let mss = usize::from(config.mss());
+        let is_one = !config.stream && data.len() <= config.mss().into();
+        let mss = usize::from(if is_one { config.mss() } else { config.cut() });
         let top_up = if config.stream { self.room_in_last(mss).min(data.len()) } else { 0 };
         let mut segments = (data.len() - top_up).div_ceil(mss);
         if data.is_empty() && !config.stream {

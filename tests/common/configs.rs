@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use whitewater::kcp::{Config, Recovery};
+use whitewater::Repairs;
+use whitewater::kcp::{Config, Modern, Recovery};
 
 /// ikcp.c's (0, 40, 0, 0), the delays of TCP.
 pub(crate) fn classic_normal() -> Config {
@@ -29,9 +30,14 @@ pub(crate) fn fast() -> Config {
     by_time(classic_fast())
 }
 
-/// By time: `Config::default()` with smaller windows.
+/// By time: `Config::default()` with smaller windows, and without repairs.
 pub(crate) fn turbo() -> Config {
     by_time(classic_turbo())
+}
+
+/// The same with automatic repairs, as by default.
+pub(crate) fn auto() -> Config {
+    Config { recovery: Recovery::default(), ..turbo() }
 }
 
 /// The same config with the decisions of ikcp.c.
@@ -39,6 +45,8 @@ pub(crate) fn classic(config: Config) -> Config {
     Config { recovery: Recovery::Classic, ..config }
 }
 
+/// Without repairs, so that what is seen is the detection of losses.
 fn by_time(config: Config) -> Config {
-    Config { recovery: Recovery::default(), ..config }
+    let recovery = Recovery::Modern(Modern { repairs: Repairs::Off, ..Modern::default() });
+    Config { recovery, ..config }
 }

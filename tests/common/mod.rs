@@ -29,7 +29,7 @@ use whitewater::kcp::{Config, Modern, Recovery};
 pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 
 /// Every preset and its name.
-pub(crate) fn presets() -> [(&'static str, Config); 7] {
+pub(crate) fn presets() -> [(&'static str, Config); 8] {
     [
         ("default", Config::classic()),
         ("normal", configs::classic_normal()),
@@ -37,6 +37,7 @@ pub(crate) fn presets() -> [(&'static str, Config); 7] {
         ("turbo", configs::classic_turbo()),
         ("modern", configs::turbo()),
         ("modern with cwnd", configs::with_cwnd()),
+        ("auto", configs::auto()),
         ("repairs", repairing(50)),
     ]
 }

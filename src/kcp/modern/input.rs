@@ -49,7 +49,7 @@ impl<O: Output> Kcp<O> {
     fn transmission_arrived(&mut self, now: Time, head: RawHeader<'_>, flight: &Flight, acked: &mut Acked) {
         let earlier = flight.ts.since(head.ts());
         let age = now.token().since(head.ts());
-        if earlier < 0 && (self.config.has_repairs() || self.receiver.rides) {
+        if earlier < 0 && (self.counters.repairs_sent > 0 || self.receiver.rides) {
             return; // from a copy, or rebuilt long after the repair arrived: this measures nothing
         }
         if earlier < 0 || (earlier > 0 && flight.xmit == 1) || !(-AHEAD_MAX..=AGE_MAX).contains(&age) {
@@ -106,6 +106,9 @@ impl<O: Output> Kcp<O> {
             );
         }
         protection.excuse_named(excused);
+        if latest.is_some() && !had_holes && !shows_loss {
+            protection.acknowledged(segments);
+        }
         if needless > 0 {
             protection.excuse(needless);
             undo.needless(&mut self.congestion, now);
@@ -120,7 +123,7 @@ impl<O: Output> Kcp<O> {
 
     /// A datagram of segments was accepted, whose acknowledgements may ride with a segment of ours.
     pub(in crate::kcp) fn took_segments(&mut self, now: Time) {
-        if !self.config.is_at_once() || self.config.has_repairs() {
+        if !self.config.is_at_once() {
             return;
         }
         let trouble = (self.receiver.parked, self.counters.duplicates);

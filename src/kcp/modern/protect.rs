@@ -2,7 +2,7 @@
 
 use super::timely::Timely;
 use super::waits::Gap;
-use crate::code::budget::{LossShare, Repairs, WHOLE, is_queued, pays, share};
+use crate::code::budget::{LossShare, Repairs, WHOLE, is_queued, pays, share, spared};
 use crate::code::{Draft, Encoder, Protector, Source};
 use crate::kcp::config::{OVERHEAD, REPAIR_OVERHEAD};
 use crate::kcp::congestion::Controller;
@@ -30,9 +30,15 @@ pub(in crate::kcp) struct Protection {
     /// The first new segment of each of the last two flushes, the later first, to copy from. `None`: there was none.
     flushes: [Option<Sn>; 2],
     pub(super) gap: Gap,
+    /// For how many packets the last repair let acknowledgements wait.
+    patience: u8,
     pub(super) floor: Floor,
     /// The first segment that pacing left unprotected.
     unprotected: Option<Sn>,
+    /// Mean number of new segments that leave together, in 1/16.
+    together: u32,
+    /// Datagrams of acknowledgements that waiting has saved the peer, and that were not spent yet.
+    saved: u32,
 }
 
 /// What the peer's acknowledgements tell about it.
@@ -52,13 +58,16 @@ impl Default for Protection {
         Self {
             peer: Peer::Unknown,
             resent: LossShare::assumed(ASSUMED),
-            protector: Protector::default(),
+            protector: Protector::with(FIRST),
             timely: Timely::default(),
             is_rich: false,
             flushes: [None; 2],
             gap: Gap::default(),
+            patience: 0,
             floor: Floor::default(),
             unprotected: None,
+            together: 16,
+            saved: 0,
         }
     }
 }
@@ -89,7 +98,14 @@ impl Protection {
     pub(super) fn ack_delay(&self, rtt: &Rtt) -> Option<u64> {
         let Peer::Rebuilds { .. } = self.peer else { return None };
         let lost = if self.resent.get() > MANY_LOST { self.gap.average } else { 0 };
-        Some(self.gap.wait().map_or(0, |wait| lost + wait * u64::from(self.gap.patience(rtt))))
+        let patience = self.patience.min(self.gap.patience(rtt));
+        Some(self.gap.wait().map_or(0, |wait| lost + wait * u64::from(patience)))
+    }
+
+    /// A datagram acknowledged this many segments in a row, of which none was lost. If they left in several flushes, their
+    /// acknowledgements have waited for each other.
+    pub(super) fn acknowledged(&mut self, segments: u32) {
+        self.saved += (16 * segments / self.together).saturating_sub(1);
     }
 
     /// Protects what is in flight, as far as the budget allows, after `resent` resends and the new segments from
@@ -107,6 +123,7 @@ impl Protection {
         if new > 0 {
             (0..new).for_each(|_| self.resent.judge(false));
             (0..new.min(BURST)).for_each(|_| self.gap.packet(transmit.now));
+            self.together = (7 * self.together + 16 * new.min(BURST)).div_ceil(8);
             if let Repairs::Deadline(_) = repairs {
                 self.timely.sent(transmit.sender.nxt, transmit.now);
             }
@@ -123,6 +140,9 @@ impl Protection {
             Peer::Rebuilds { .. } => {
                 let patience = self.gap.patience(rtt);
                 let sent = self.repair(transmit, first, patience);
+                if sent > 0 {
+                    self.patience = patience;
+                }
                 self.unprotected = (!transmit.congestion.allows()).then_some(first);
                 sent
             }
@@ -185,7 +205,8 @@ impl Protection {
             }
             let (cmd, sn) = (Command::Wins, draft.first());
             let header = Header { cmd, frg: patience, sn, ..transmit.header };
-            protector.write(transmit.sender, &draft, transmit.packer.push(&header, draft.len));
+            let protected = Protected { sender: transmit.sender, most: transmit.config.cut() };
+            protector.write(&protected, &draft, transmit.packer.push(&header, draft.len));
             transmit.congestion.spend(draft.len);
             sent += 1;
         }
@@ -196,6 +217,8 @@ impl Protection {
     fn earn<O>(&mut self, transmit: &Transmit<'_, '_, O>, first: Sn, repairs: Repairs) {
         let (loss, most) = match self.peer {
             Peer::Rebuilds { loss } => ((u32::from(loss) * WHOLE / 254).max(self.resent.get()), BURST),
+            // A copy replaces nothing but itself.
+            Peer::Unknown | Peer::Stock if repairs == Repairs::Auto => return,
             Peer::Unknown | Peer::Stock => (self.resent.get(), 1),
         };
         let together = transmit.sender.in_flight.min(most);
@@ -207,7 +230,8 @@ impl Protection {
             Repairs::Off => 0,
             Repairs::Auto => {
                 let segments = transmit.sender.nxt.0.wrapping_sub(first.0);
-                return budget.earn_back(pays(loss, (segments, bytes), together));
+                let saved = u64::from(std::mem::take(&mut self.saved)) * (HEADER_LEN as u64 + IP_AND_UDP);
+                return budget.earn_back(pays(loss, (segments, bytes), together) + spared(loss, saved));
             }
             Repairs::Budget(percent) => share(loss, percent, together),
             Repairs::Deadline(_) => self.timely.share,
@@ -274,23 +298,31 @@ fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
 }
 
 /// A repair of the last segments in flight before `end`. Covers segments behind a gap only if there is room to say so.
-/// `None`: there are none, or it is larger than a datagram.
+/// `None`: there are none.
 fn draft<O>(transmit: &Transmit<'_, '_, O>, end: Sn) -> Option<Draft> {
     let (sender, mtu) = (&*transmit.sender, transmit.config.mtu);
     let numbers = end.0.wrapping_sub(sender.una().0);
-    let of_last = |in_a_row| Draft::of_last(sender, numbers, end, in_a_row);
+    let protected = Protected { sender, most: transmit.config.cut() };
+    let of_last = |in_a_row| Draft::of_last(&protected, numbers, end, in_a_row);
     let fits = |draft: &Draft| draft.len.saturating_add(OVERHEAD) <= mtu;
     [false, true].into_iter().find_map(|in_a_row| of_last(in_a_row).filter(fits))
 }
 
-impl Source for Sender {
+/// The segments in flight that are so short that a repair of them fits into a datagram.
+struct Protected<'a> {
+    sender: &'a Sender,
+    /// Most payload of a segment, bytes.
+    most: u16,
+}
+
+impl Source for Protected<'_> {
     fn len_of(&self, sn: Sn) -> Option<u16> {
-        self.ring.get(sn).map(|segment| segment.len)
+        self.sender.ring.get(sn).map(|segment| segment.len).filter(|len| *len <= self.most)
     }
 
     fn add_to(&self, encoder: &mut Encoder, sn: Sn) {
-        if let Some(segment) = self.ring.get(sn) {
-            encoder.add(sn, segment.frg, segment.len, |to| self.copy_payload(sn, segment, to));
+        if let Some(segment) = self.sender.ring.get(sn) {
+            encoder.add(sn, segment.frg, segment.len, |to| self.sender.copy_payload(sn, segment, to));
         }
     }
 }
@@ -302,6 +334,8 @@ const JITTER: u32 = 5_000;
 /// Share of bytes from which on repairs leave in datagrams of their own, of 65,535. They cost more bytes then, but what is
 /// lost need not wait for the next segment.
 const RICH: u32 = WHOLE * 2 / 5;
+/// Bytes for repairs before anything was lost: a small one, which tells the peer that acknowledgements may wait.
+const FIRST: u64 = 160;
 /// Most repairs at once for few segments.
 const FEW: u32 = 2;
 /// Most repairs at once after a burst of segments.

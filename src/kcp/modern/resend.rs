@@ -91,9 +91,10 @@ impl ByTime {
         let is_few = transmit.sender.waiting() <= transmit.room();
         // Set before that, because what a shorter timeout declares lost would require another flush at once.
         self.rack.is_open = transmit.congestion.is_open(transmit.config);
-        let told = self.protection.ack_delay(rtt).or(self.peer_delay);
-        self.rack.ack_delay = told.unwrap_or(self.hold.get(!is_few));
-        self.rack.impatience = if is_few && told.is_none() { self.hold.impatience(now, rtt) } else { None };
+        let (held, waits) = (self.hold.get(!is_few), self.protection.ack_delay(rtt));
+        self.rack.ack_delay = waits.unwrap_or(0).max(self.peer_delay.unwrap_or(held));
+        let is_at_intervals = self.peer_delay.is_none() && held > 3 * waits.unwrap_or(0);
+        self.rack.impatience = if is_few && is_at_intervals { self.hold.impatience(now, rtt) } else { None };
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let mut resent = self.resend(transmit, token);

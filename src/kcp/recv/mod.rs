@@ -97,10 +97,6 @@ impl Receiver {
         left.min(self.room_for_full())
     }
 
-    pub(super) fn has(&self, sn: Sn) -> bool {
-        sn.is_before(self.nxt) || self.index.get(sn).is_some()
-    }
-
     /// Stores a segment that is next in order, is a whole message and has room. `false`: it is not such a segment.
     #[inline]
     pub(super) fn store_next(&mut self, head: RawHeader<'_>, segment: &[u8], rcv_wnd: u16) -> bool {

@@ -24,10 +24,10 @@ impl Lanes {
     /// Sends all of the bytes on a stream, or none. The caller has checked the memory.
     pub(super) fn send_stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), SendError> {
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
-        let (len, mss, most) = (bytes.len(), lane.kcp.config().mss(), lane.queue());
-        if len.div_ceil(mss.into()) > most.saturating_sub(lane.kcp.waiting()) as usize {
+        let (len, cut, most) = (bytes.len(), lane.kcp.config().cut(), lane.queue());
+        if len.div_ceil(cut.into()) > most.saturating_sub(lane.kcp.waiting()) as usize {
             self.await_room(channel, len);
-            let max = most as usize * usize::from(mss);
+            let max = most as usize * usize::from(cut);
             let full = SendError::Full { channel };
             return Err(if len > max {
                 SendError::TooLong { channel, len, max, cure: cure::WRITE }
@@ -70,7 +70,7 @@ impl Lanes {
         let repairs = if self.config.repairs.is_some() { REPAIR_ROOM } else { 0 };
         let least = self.max_datagram.min(self.config.max_datagram - repairs);
         let of = self.config.channels.get(usize::from(channel)).map(|of| self.config.lane(of, least));
-        of.map_or(0, |kcp| queue(&kcp) as usize * usize::from(kcp.mss()))
+        of.map_or(0, |kcp| queue(&kcp) as usize * usize::from(kcp.cut()))
     }
 
     pub(super) fn send_end(&mut self, channel: u8) -> Result<(), SendError> {
@@ -100,7 +100,7 @@ impl Lanes {
     /// Notes that the user of a channel waits for room for `len` bytes in its queue.
     pub(super) fn await_room(&mut self, channel: u8, len: usize) {
         if let Some(lane) = self.used(channel) {
-            let needs = len.div_ceil(lane.kcp.config().mss().into()).max(1);
+            let needs = len.div_ceil(lane.kcp.config().cut().into()).max(1);
             lane.needs = lane.needs.max(u16::try_from(needs).unwrap_or(u16::MAX));
             self.is_awaited = true;
         }

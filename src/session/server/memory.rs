@@ -45,6 +45,8 @@ pub(super) struct Loan {
     leaving: u64,
     /// How often it has stood still and was excused.
     excused: u16,
+    /// When the session was last seen to wait for memory.
+    starved_at: Time,
 }
 
 impl Memory {
@@ -152,6 +154,11 @@ impl Memory {
 
     /// Notes whether a session has a loan, and whether that has moved.
     fn note_loan(&mut self, now: Time, id: u32, peer: &mut Peer) {
+        if peer.connection.starved().is_some()
+            && let Some(loan) = &mut peer.loan
+        {
+            loan.starved_at = now;
+        }
         let Peer { counted, loan, .. } = &*peer;
         let has_moved = |loan: &Loan| {
             let moved = peer.connection.moved().wrapping_sub(loan.moved);
@@ -175,9 +182,10 @@ impl Memory {
             return false;
         };
         let (lent, excused) = (peer.counted.saturating_sub(self.share), loan.excused);
+        let starved = now.since(loan.starved_at) < STILL; // it has just begun to move
         let most = if 2 * peer.connection.unread() as u64 >= lent {
             self.patience
-        } else if peer.connection.starved().is_some_and(|since| now.since(since) < STARVED) {
+        } else if peer.connection.starved().map_or(starved, |since| now.since(since) < STARVED) {
             EXCUSES
         } else {
             0
@@ -189,7 +197,8 @@ impl Memory {
     }
 
     fn renew(&mut self, now: Time, id: u32, peer: &mut Peer, excused: u16) {
-        let loan = Loan { moved_at: now, moved: peer.connection.moved(), leaving: 0, excused };
+        let starved_at = peer.loan.as_ref().map_or(Time::ZERO, |loan| loan.starved_at);
+        let loan = Loan { moved_at: now, moved: peer.connection.moved(), leaving: 0, excused, starved_at };
         match &mut peer.loan {
             Some(old) => self.close(id, std::mem::replace(old, loan)),
             none => *none = Some(Box::new(loan)),
