@@ -33,6 +33,18 @@ impl Repairs {
     }
 }
 
+/// New segments, or a new packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// The share that gets lost, in 1/65,535.
+    pub(crate) loss: u32,
+    pub(crate) segments: u32,
+    /// Their bytes on the wire.
+    pub(crate) bytes: u64,
+    /// How many segments a repair covers.
+    pub(crate) together: u32,
+}
+
 /// Bytes that new segments have earned for repairs and that repairs have not spent yet.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
@@ -56,6 +68,23 @@ impl Budget {
     pub(crate) fn earn_back(&mut self, earned: u64) {
         let most = if earned > 0 { earned.max(SAVED * u64::from(WHOLE)) } else { 0 };
         self.earned = (self.earned + earned).min(most);
+    }
+
+    /// Earns what new segments allow by the setting `repairs`, and a share of [`WHOLE`] with a deadline. Returns the share
+    /// of their bytes; 0 if that is not what counts.
+    pub(crate) fn earn_by(&mut self, repairs: Repairs, sent: &Sent, timely: u32) -> u32 {
+        let &Sent { loss, segments, bytes, together } = sent;
+        let share = match repairs {
+            Repairs::Off => 0,
+            Repairs::Auto => {
+                self.earn_back(pays(loss, (segments, bytes), together));
+                return 0;
+            }
+            Repairs::Budget(percent) => share(loss, percent, together),
+            Repairs::Deadline(_) => timely,
+        };
+        self.earn(share, bytes);
+        share
     }
 
     pub(crate) fn affords(&self, bytes: u64) -> bool {
@@ -138,6 +167,11 @@ impl LossShare {
     /// Starts with an assumed share, in 1/65,535, before anything is sent.
     pub(crate) const fn assumed(share: u32) -> Self {
         Self { share, over: OVER_FIRST }
+    }
+
+    /// Starts with a share of 0 that is known well.
+    pub(crate) const fn settled() -> Self {
+        Self { share: 0, over: OVER }
     }
 
     pub(crate) fn judge(&mut self, is_lost: bool) {

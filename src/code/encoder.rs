@@ -125,6 +125,17 @@ impl Draft {
         Some(Self { cover: Cover { first, set, index: 0 }, len: longest.saturating_add(head) })
     }
 
+    /// As [`of_last`](Self::of_last), but covers what lies behind a hole only if there is room to say so.
+    pub(crate) fn of_last_if(
+        source: &impl Source,
+        numbers: u32,
+        end: Sn,
+        fits: impl Fn(&Self) -> bool,
+    ) -> Option<Self> {
+        let of_last = |in_a_row| Self::of_last(source, numbers, end, in_a_row);
+        [false, true].into_iter().find_map(|in_a_row| of_last(in_a_row).filter(&fits))
+    }
+
     /// The first covered number.
     pub(crate) const fn first(&self) -> Sn {
         self.cover.first

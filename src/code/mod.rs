@@ -38,9 +38,11 @@ mod history;
 mod repair;
 mod solver;
 mod sum;
+mod trial;
 
 pub use decoder::{Decoder, DecoderConfig, DecoderStats, Recovered, RejectedRepairs};
 pub use encoder::Encoder;
 pub(crate) use encoder::{Draft, Protector, Source};
 pub(crate) use history::History;
 pub use repair::{COVER_MAX, REPAIR_HEAD, RepairError, SYMBOL_HEAD, head_len};
+pub(crate) use trial::Trial;
