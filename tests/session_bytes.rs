@@ -8,8 +8,7 @@ use crate::common;
 use common::sessions::{SUITE, World, default_kcp, on};
 use common::{Setup, Talk, numbered};
 use std::time::Duration;
-use whitewater::SessionConfig;
-use whitewater::session::RepairConfig;
+use whitewater::{Repairs, SessionConfig};
 use whitewater_sim::{LinkConfig, LinkStats, Loss};
 
 /// What went over both links of a run.
@@ -64,7 +63,7 @@ fn bare(loss: f64, seeds: std::ops::RangeInclusive<u64>) -> Cost {
     cost
 }
 
-fn session(loss: f64, repairs: Option<RepairConfig>, seeds: std::ops::RangeInclusive<u64>) -> Cost {
+fn session(loss: f64, repairs: Repairs, seeds: std::ops::RangeInclusive<u64>) -> Cost {
     let mut cost = Cost::default();
     for seed in seeds {
         let config = SessionConfig { repairs, ..SessionConfig::default() };
@@ -99,8 +98,8 @@ fn a_channel_of_an_encrypted_session_costs_at_most_a_tenth_more_bytes_than_bare_
     println!("| loss | | wire bytes for a byte | datagrams a second | back |");
     println!("|---:|---|---:|---:|---:|");
     for loss in [0.0, 0.01, 0.05, 0.1] {
-        let (kcp, ours) = (bare(loss, 1001..=1003), session(loss, None, 1001..=1003));
-        let repaired = session(loss, Some(RepairConfig::default()), 1001..=1003);
+        let (kcp, ours) = (bare(loss, 1001..=1003), session(loss, Repairs::Off, 1001..=1003));
+        let repaired = session(loss, Repairs::Auto, 1001..=1003);
         let percent = loss * 100.0;
         println!("| {percent} % | bare KCP | {} |", kcp.row());
         println!("| | session | {} |", ours.row());

@@ -4,8 +4,7 @@ use crate::common::sessions::{default_kcp, on, ordered};
 use std::fmt::Display;
 use std::time::Duration;
 use whitewater::channel::Carrier;
-use whitewater::session::RepairConfig;
-use whitewater::{Channel, ChannelConfig, ServerConfig, SessionConfig};
+use whitewater::{Channel, ChannelConfig, Repairs, ServerConfig, SessionConfig};
 
 const CARRIER: &str = "carrier";
 const DOCUMENT: &str = include_str!("../docs/TUNING.md");
@@ -54,10 +53,7 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
     assert!(says("max_rate", "none") && max_rate.is_none());
     assert!(says("ecn", "off") && !ecn);
     assert!(says("mask_headers", "on") && mask_headers);
-    assert!(says("repairs", "none") && repairs.is_none());
-    let RepairConfig { percent, min_loss, memory } = RepairConfig::default();
-    assert!(says("percent", format!("{percent} %")) && says("memory", kib(memory)));
-    assert!(says("min_loss", format!("{} %", min_loss / 10)));
+    assert!(says("repairs", format!("`Repairs::{repairs:?}`")));
     let server = ServerConfig::insecure(SessionConfig::default());
     for (knob, default) in [
         ("max_datagram", max_datagram.to_string()),
@@ -89,8 +85,7 @@ fn a_session_config_out_of_range_names_its_field() {
     let default = SessionConfig::default();
     assert_eq!(default.check(), Ok(()));
     let second = Duration::from_secs(1);
-    let repairs = |repairs| SessionConfig { repairs: Some(repairs), ..SessionConfig::default() };
-    let fine = RepairConfig::default();
+    let repairs = |repairs| SessionConfig { repairs, ..SessionConfig::default() };
     let channel = |channel| SessionConfig { channels: vec![channel], ..SessionConfig::default() };
     let fine_channel = on(0).config();
     for (config, field) in [
@@ -113,10 +108,9 @@ fn a_session_config_out_of_range_names_its_field() {
         (SessionConfig { send_memory: 1499, ..default.clone() }, "send_memory"),
         (SessionConfig { receive_memory: 199_999, ..default.clone() }, "receive_memory"),
         (SessionConfig { unacked: 63, ..default.clone() }, "unacked"),
-        (repairs(RepairConfig { percent: 101, ..fine }), "percent of `repairs`"),
-        (repairs(RepairConfig { min_loss: 0, ..fine }), "min_loss of `repairs`"),
-        (repairs(RepairConfig { min_loss: 501, ..fine }), "min_loss of `repairs`"),
-        (repairs(RepairConfig { memory: 16_383, ..fine }), "memory of `repairs`"),
+        (repairs(Repairs::Budget(201)), "repairs"),
+        (repairs(Repairs::Deadline(0)), "repairs"),
+        (repairs(Repairs::Deadline(10_001)), "repairs"),
         (SessionConfig { ack_delay: second, ..default.clone() }, "ack_delay"),
         (SessionConfig { keepalive: Duration::ZERO, ..default.clone() }, "keepalive"),
         (SessionConfig { timeout: second, ..default.clone() }, "timeout"),

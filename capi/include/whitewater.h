@@ -150,6 +150,16 @@ typedef struct IKCPCB ikcpcb;
 #define WW_SUITE_HYBRID_KEY 33537
 
 /*
+ No repairs.
+ */
+#define WW_REPAIRS_OFF 255
+
+/*
+ As many repairs as replace about their own bytes of resends.
+ */
+#define WW_REPAIRS_AUTO 254
+
+/*
  All messages, in order.
  */
 #define WW_CHANNEL_ORDERED 0
@@ -432,10 +442,15 @@ typedef struct ww_options {
    */
   uint8_t ask;
   /*
-   Most bytes of repairs for lost packets, in percent of all other bytes, up to 100; 0: none. Both ends must enable
-   them.
+   Most bytes of repairs of lost packets, in percent of the packets that they protect, up to 200; or one of
+   `WW_REPAIRS_..`. Both ends must use them. 0: the library's default.
    */
   uint8_t repairs;
+  /*
+   ms within which 99 of 100 packets should arrive, up to 10,000: as few repairs as that takes, instead of what
+   `repairs` says. 0: there is no such time.
+   */
+  uint16_t repairs_within_ms;
   /*
    At a client: a connect token from a matchmaker, or null. It contains the address of the server and how the
    session is protected: the address argument, `suite`, `psk` and `server_key` are then ignored.

@@ -1,11 +1,11 @@
 //! The settings of a session: plain fields, checked once. Nothing is clamped.
 
 use crate::channel::{CHANNELS_MAX, Carrier, Channel, ChannelConfig, ChannelKind, ChannelsConfig};
+use crate::code::budget::Repairs;
 use crate::config::{ConfigError, in_range, millis, time_in_range, unless};
 use crate::kcp;
 use crate::pace::MaxRate;
 use crate::session::Suite;
-use crate::session::repair::{REPAIR_ROOM, RepairConfig};
 use crate::session::wire::{FEATURE_ECN, FEATURE_MASKS, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
 
@@ -62,9 +62,10 @@ settings! {
         /// The most datagrams with data to send per second, for channels and unreliable datagrams together, in good and
         /// bad mode; see [`pace`](crate::pace). `None`: no limit, except for the congestion control of channels by KCP.
         pub max_rate: Option<MaxRate> = None;
-        /// Send repairs of packets, from which the peer rebuilds lost packets without a round trip, if both ends set
-        /// this. Covers all channels; payloads have 18 bytes less then. `None`, the default: off.
-        pub repairs: Option<RepairConfig> = None;
+        /// How much to spend on repairs of packets, from which the peer rebuilds lost packets without a round trip. Used if
+        /// both ends set it. Covers unreliable datagrams, channels in packets, and channels by KCP without
+        /// [repairs of their own](crate::kcp::Modern::repairs). Off by default.
+        pub repairs: Repairs = Repairs::Off;
         /// How long an acknowledgement may wait for data to ride with: up to 100 ms.
         pub ack_delay: Duration = Duration::from_millis(10), 0..=100;
         /// Send a ping after this long without sending anything, or anything that tells the state of the path: 100 ms
@@ -118,7 +119,7 @@ impl SessionConfig {
                 "channels",
                 "their numbers are their places: 0, 1, 2 and so on",
             )?;
-            self.lane(channel, DATAGRAM_MIN - REPAIR_ROOM).check()?;
+            self.lane(channel, DATAGRAM_MIN).check()?;
             self.lane(channel, self.datagram_taken()).check()?;
             let has_to_slow_down = self.ecn && self.max_rate.is_none() && channel.carrier == Carrier::Kcp;
             let is_unlimited = channel.kcp.congestion == kcp::Congestion::None && has_to_slow_down;
@@ -128,13 +129,13 @@ impl SessionConfig {
                 "needs something that slows down: set `max_rate`, or `congestion` of the channels",
             )?;
         }
-        if let Some(channels) = self.channels(DATAGRAM_MIN - REPAIR_ROOM) {
+        if let Some(channels) = self.channels(DATAGRAM_MIN) {
             channels.check()?;
         }
         let least = u64::from(RECEIVE_MIN) * u64::from(self.datagram_taken().max(DATAGRAM_MAX));
         in_range("receive_memory", self.receive_memory.into(), least / u64::from(DATAGRAM_MAX)..=1 << 30)?;
         self.max_rate.as_ref().map_or(Ok(()), MaxRate::check)?;
-        self.repairs.as_ref().map_or(Ok(()), RepairConfig::check)?;
+        self.repairs.check()?;
         let least = millis(self.keepalive).saturating_mul(4).max(2000);
         time_in_range("timeout", self.timeout, least..=120_000)
     }
@@ -163,7 +164,7 @@ impl SessionConfig {
     pub(super) fn features(&self) -> u32 {
         let each = [
             (self.ecn, FEATURE_ECN),
-            (self.repairs.is_some(), FEATURE_REPAIRS),
+            (self.repairs != Repairs::Off, FEATURE_REPAIRS),
             (self.mask_headers, FEATURE_MASKS),
         ];
         each.into_iter().filter(|(is_on, _)| *is_on).fold(0, |features, (_, bit)| features | bit)

@@ -96,7 +96,7 @@ pub use exchange::HandshakeError;
 pub(crate) use front::SessionConfig;
 #[cfg(feature = "net")]
 pub(crate) use front::{ClientConfig, CloseReason, Event, ServerConfig, SessionId};
-pub use repair::{RepairConfig, RepairStats};
+pub use repair::RepairStats;
 pub use secret::Secret;
 pub use server::{Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerStats, shard_of};
 pub use shape::Mismatch;

@@ -19,8 +19,8 @@ use whitewater::inside::session::wire::{AckFrame, FEATURE_REPAIRS, Frame};
 use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Recovery};
 use whitewater::packet::Seq16;
-use whitewater::session::{RepairConfig, Suite};
-use whitewater::{ChannelConfig, CloseReason, ServerConfig, SessionConfig, Time};
+use whitewater::session::Suite;
+use whitewater::{ChannelConfig, CloseReason, Repairs, ServerConfig, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
 const RTT: u64 = 50;
@@ -293,7 +293,7 @@ fn in_packets_to(tale: Tale, session: &SessionConfig) -> (usize, Duration, usize
 
 #[test]
 fn acknowledging_packets_that_have_not_arrived_ends_the_session() {
-    let repairs = [None, Some(RepairConfig::default())];
+    let repairs = [Repairs::Off, Repairs::Auto];
     for (channel, repairs) in
         [on(0), whitewater::Channel::unordered(0)].into_iter().flat_map(|on| repairs.map(|with| (on, with)))
     {
@@ -453,9 +453,9 @@ fn whoever_acknowledges_nothing_in_packets_is_sent_little_in_vain_and_not_for_lo
 }
 
 /// All that a session carries: a channel by KCP, one in packets, datagrams, and repairs or not.
-fn everything(repairs: bool) -> SessionConfig {
+fn everything(repairs: Repairs) -> SessionConfig {
     let channels = vec![on(0).config(), in_packets(on(1))];
-    SessionConfig { channels, repairs: repairs.then(RepairConfig::default), ..SessionConfig::default() }
+    SessionConfig { channels, repairs, ..SessionConfig::default() }
 }
 
 /// Both ends send on all of it for a minute. Returns the session at the server.
@@ -486,7 +486,9 @@ fn no_honest_peer_is_accused_whatever_its_path_does() {
         jitter: Duration::from_millis(100),
         ..LinkConfig::with_rtt(Duration::from_millis(100))
     };
-    for (seed, repairs) in [(1, false), (2, true)] {
+    for (seed, repairs) in
+        [(1, Repairs::Off), (2, Repairs::Budget(30)), (3, Repairs::Auto), (4, Repairs::Deadline(200))]
+    {
         let mut world = busy(seed, &path, &everything(repairs));
         assert_eq!(world.closed(), None, "seed {seed}");
         for stats in [world.session().stats(), world.client().stats()] {
@@ -503,7 +505,7 @@ fn no_honest_peer_is_accused_whatever_its_path_does() {
 /// Skipped numbers count as lost nowhere, and nothing is sent to make up for them.
 #[test]
 fn a_number_that_is_skipped_is_no_loss() {
-    for repairs in [false, true] {
+    for repairs in [Repairs::Off, Repairs::Budget(30), Repairs::Auto] {
         let mut world = busy(1, &LinkConfig::with_rtt(Duration::from_millis(40)), &everything(repairs));
         for stats in [world.session().stats(), world.client().stats()] {
             assert!(stats.packets_judged > 2000, "{}", stats.packets_judged);

@@ -12,8 +12,7 @@ use common::sessions::{SUITE, World, client_address, server_address};
 use rand::Rng;
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::session::RepairConfig;
-use whitewater::{Event, SessionConfig, Time};
+use whitewater::{Event, Repairs, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss, SimRng};
 
 const RTT: Duration = Duration::from_millis(120);
@@ -262,7 +261,7 @@ fn a_client_that_moves_is_not_lost_to_an_observer_who_begins_then() {
 #[test]
 fn what_goes_to_an_observer_does_not_count_as_lost() {
     for (seed, observer) in observers() {
-        for repairs in [None, Some(RepairConfig::default())] {
+        for repairs in [Repairs::Off, Repairs::Auto, Repairs::Budget(30)] {
             let config = SessionConfig { repairs, ..SessionConfig::default() };
             let mut game = Game::with(seed, (RTT, 0.0), observer, &config);
             game.run(20_000);

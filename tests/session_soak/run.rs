@@ -6,8 +6,8 @@ use crate::draw::{Draw, Fault};
 use crate::flow::{Flow, ORDERED, SEQUENCED};
 use crate::net::{CLIENT, Net, SERVER};
 use std::time::Duration;
-use whitewater::session::{ClientState, Connection, RepairConfig, Suite, Undelivered, code};
-use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
+use whitewater::session::{ClientState, Connection, Suite, Undelivered, code};
+use whitewater::{ClientConfig, CloseReason, Event, Repairs, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::{LinkConfig, Loss, SimRng};
 
 pub(crate) struct Run {
@@ -62,7 +62,7 @@ pub(crate) fn session(draw: &mut Draw) -> SessionConfig {
     let channels = vec![first.into(), second.into(), in_packets(packed), SEQUENCED.into()];
     let is_even = draw.one_in(2);
     let key_update = if is_even { 64 } else { 256 };
-    let repairs = is_even.then(|| RepairConfig { percent: 50, ..RepairConfig::default() });
+    let repairs = if is_even { Repairs::Budget(50) } else { Repairs::Off };
     SessionConfig { channels, key_update, repairs, ..SessionConfig::default() }
 }
 

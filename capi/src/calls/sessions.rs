@@ -79,6 +79,7 @@ unsafe fn make(program: *mut Program) {
             (options.user, options.user_len) = (user.as_ptr(), user.len());
             (options.ticket, options.ticket_len) = (token.as_ptr(), token.len());
             (options.ask, options.repairs) = (u8(program) % 2, u8(program));
+            options.repairs_within_ms = u16::from(options.repairs % 8 == 7) * 80;
             if u8(program).is_multiple_of(4) {
                 (options.token, options.token_len) = (token.as_ptr(), token.len());
             }

@@ -5,9 +5,9 @@ use crate::guard::{array, bytes};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 use ww::channel::Carrier;
+use ww::session::Suite;
 use ww::session::token::{PublicToken, ServerKey};
-use ww::session::{RepairConfig, Suite};
-use ww::{Channel, ChannelConfig, ClientConfig, ServerConfig, SessionConfig};
+use ww::{Channel, ChannelConfig, ClientConfig, Repairs, ServerConfig, SessionConfig};
 
 /// How a client connects or a server serves. Start with all zeros and set `suite`, or at a client `token`: all zeros are
 /// an error. Each other field that is zero has the library's default.
@@ -43,9 +43,12 @@ pub struct ww_options {
     pub ticket_len: usize,
     /// At a server: nonzero to be asked about each client; see `WW_EVENT_REQUESTED`.
     pub ask: u8,
-    /// Most bytes of repairs for lost packets, in percent of all other bytes, up to 100; 0: none. Both ends must enable
-    /// them.
+    /// Most bytes of repairs of lost packets, in percent of the packets that they protect, up to 200; or one of
+    /// `WW_REPAIRS_..`. Both ends must use them. 0: the library's default.
     pub repairs: u8,
+    /// ms within which 99 of 100 packets should arrive, up to 10,000: as few repairs as that takes, instead of what
+    /// `repairs` says. 0: there is no such time.
+    pub repairs_within_ms: u16,
     /// At a client: a connect token from a matchmaker, or null. It contains the address of the server and how the
     /// session is protected: the address argument, `suite`, `psk` and `server_key` are then ignored.
     pub token: *const u8,
@@ -71,6 +74,11 @@ pub const WW_SUITE_KEY: u16 = 0x301;
 pub const WW_SUITE_HYBRID_PSK: u16 = 0x8201;
 /// As `WW_SUITE_KEY`, and recordings stay closed to quantum computers.
 pub const WW_SUITE_HYBRID_KEY: u16 = 0x8301;
+
+/// No repairs.
+pub const WW_REPAIRS_OFF: u8 = 255;
+/// As many repairs as replace about their own bytes of resends.
+pub const WW_REPAIRS_AUTO: u8 = 254;
 
 /// A channel of a session. Each field that is zero has the library's default.
 #[repr(C)]
@@ -120,9 +128,13 @@ impl ww_options {
         };
         set(&mut config.timeout, self.timeout_ms);
         set(&mut config.keepalive, self.keepalive_ms);
-        if self.repairs > 0 {
-            config.repairs = Some(RepairConfig { percent: self.repairs, ..RepairConfig::default() });
-        }
+        config.repairs = match (self.repairs_within_ms, self.repairs) {
+            (0, 0) => config.repairs,
+            (0, WW_REPAIRS_OFF) => Repairs::Off,
+            (0, WW_REPAIRS_AUTO) => Repairs::Auto,
+            (0, percent) => Repairs::Budget(percent),
+            (within, _) => Repairs::Deadline(within),
+        };
         // SAFETY: as the caller says.
         let channels = unsafe { array(self.channels, self.channel_count) }.ok_or(NO_CHANNELS)?;
         if !channels.is_empty() {
@@ -298,6 +310,25 @@ mod tests {
         let failure = unsafe { options.server() }.unwrap_err();
         assert_eq!(failure.code, WW_CONFIG);
         failure.text.into_owned()
+    }
+
+    #[test]
+    fn repairs_are_those_of_the_library_unless_set() {
+        let checked = ww_options { suite: WW_SUITE_CHECKED, ..ww_options::ZEROED };
+        for (repairs, repairs_within_ms, expected) in [
+            (0, 0, SessionConfig::default().repairs),
+            (WW_REPAIRS_OFF, 0, Repairs::Off),
+            (WW_REPAIRS_AUTO, 0, Repairs::Auto),
+            (200, 0, Repairs::Budget(200)),
+            (0, 80, Repairs::Deadline(80)),
+        ] {
+            let options = ww_options { repairs, repairs_within_ms, ..checked };
+            // SAFETY: its pointers are null.
+            assert_eq!(unsafe { options.server() }.unwrap().session.repairs, expected);
+        }
+        // SAFETY: the same.
+        let config = unsafe { ww_options { repairs: 201, ..checked }.server() }.unwrap();
+        assert_eq!(config.check().unwrap_err().field, "repairs");
     }
 
     #[test]

@@ -148,7 +148,7 @@ pub mod flag {
     pub const QUIET: u8 = 16;
     /// Both ends use ECN marks.
     pub const ECN: u8 = 32;
-    /// Both ends use repairs from the first lost packet on.
+    /// Both ends use as many repairs as are allowed.
     pub const REPAIRS: u8 = 64;
     /// With a cipher: the suite is hybrid.
     pub const HYBRID: u8 = 128;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use whitewater::inside::session::wire::{Accept, Connect, kind};
 use whitewater::machine::Machine as _;
 use whitewater::pace::MaxRate;
-use whitewater::session::{Client, Connection, RepairConfig, Server, Suite};
-use whitewater::{ClientConfig, ServerConfig, SessionConfig, SessionId, Time};
+use whitewater::session::{Client, Connection, Server, Suite};
+use whitewater::{ClientConfig, Repairs, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
 /// The indices of the client and of the server, with what an observer knows about each.
@@ -229,7 +229,7 @@ const fn suite(flags: u8) -> Suite {
 }
 
 /// So many repairs that they get in the way.
-const REPAIRS: RepairConfig = RepairConfig { percent: 100, min_loss: 1, memory: 16 << 10 };
+const REPAIRS: Repairs = Repairs::Budget(200);
 
 pub(super) fn session_config(flags: u8) -> SessionConfig {
     let default = SessionConfig::default();
@@ -238,7 +238,7 @@ pub(super) fn session_config(flags: u8) -> SessionConfig {
         channels: channels(),
         ecn: flags & flag::ECN != 0,
         max_rate: (flags & flag::ECN != 0).then(|| MaxRate { loss: Some(5), ..MaxRate::new(30) }),
-        repairs: (flags & flag::REPAIRS != 0).then_some(REPAIRS),
+        repairs: if flags & flag::REPAIRS != 0 { REPAIRS } else { Repairs::Off },
         path_mtu: (flags & flag::SEARCH != 0).then_some(LONGEST),
         timeout: Duration::from_secs(4),
         drain: Duration::from_secs(1),

@@ -68,9 +68,7 @@ impl Connection {
     /// Notes that the packet `pn` leaves. If it is a probe, or goes `elsewhere`, its loss says nothing about the path.
     #[inline]
     pub(super) fn excuse(&mut self, pn: u64, is_probe: bool, elsewhere: bool) {
-        if let Some(repairs) = &mut self.repairs {
-            repairs.on_sent(is_probe);
-        }
+        self.note_sent(is_probe);
         if elsewhere && let Some(in_use) = &mut self.measured.in_use {
             in_use.loss.on_elsewhere(pn - self.seal.skipped_up_to(self.key, pn));
         }

@@ -9,6 +9,7 @@ use crate::kcp::{Config, InputError, Kcp};
 use crate::seq::{Conv, Sn};
 use crate::session::config::SessionConfig;
 use crate::session::event::CloseReason;
+use crate::session::repair::BareLanes;
 use crate::session::stats::KcpTotals;
 use crate::time::Time;
 use crate::wire::compact::{self, CompactError, Compactor};
@@ -32,6 +33,7 @@ pub(super) struct Lanes {
     count: u8,
     /// What lanes hold beyond their own shares of `receive_memory`, summed up once for all frames of a datagram.
     pub(super) beyond_shares: Option<u32>,
+    pub(super) bare: BareLanes,
     pub(super) config: Arc<SessionConfig>,
     /// By channel. Each is created when it is first used, since most sessions of a big server are idle.
     pub(super) lanes: Vec<Lane>,
@@ -57,6 +59,7 @@ impl Lanes {
             is_awaited: false,
             count: u8::try_from(count).unwrap_or(u8::MAX),
             beyond_shares: None,
+            bare: BareLanes::of(&config),
             config,
             lanes: Vec::new(),
             expanded: None,

@@ -225,9 +225,7 @@ impl Connection {
         if let Some(packed) = &mut self.packed {
             packed.trim();
         }
-        if let Some(repairs) = &mut self.repairs {
-            repairs.shrink();
-        }
+        self.shrink_repairs();
     }
 }
 

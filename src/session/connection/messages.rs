@@ -7,7 +7,6 @@ use super::memory::SEGMENT;
 use crate::channel::{ChannelKind, SendError, cure};
 use crate::kcp;
 use crate::session::event::CloseReason;
-use crate::session::repair::REPAIR_ROOM;
 use bytes::Bytes;
 
 impl Lanes {
@@ -67,8 +66,7 @@ impl Lanes {
     /// Bytes that the queue of a channel takes in the shortest datagrams, to which the path may fall back while a message
     /// is being sent.
     fn least_queue(&self, channel: u8) -> usize {
-        let repairs = if self.config.repairs.is_some() { REPAIR_ROOM } else { 0 };
-        let least = self.max_datagram.min(self.config.max_datagram - repairs);
+        let least = self.max_datagram.min(self.config.max_datagram);
         let of = self.config.channels.get(usize::from(channel)).map(|of| self.config.lane(of, least));
         of.map_or(0, |kcp| queue(&kcp) as usize * usize::from(kcp.cut()))
     }

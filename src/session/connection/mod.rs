@@ -46,7 +46,7 @@ pub(in crate::session) use transmit::Next;
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};
 use super::event::{CloseReason, Event, Undelivered};
 use super::local_key::LocalKey;
-use super::repair::{REPAIR_ROOM, Repairs};
+use super::repair::{self, PacketRepairs};
 use super::seal::Seal;
 use super::stats::Counters;
 use super::wire::{FEATURE_MASKS, TICKET_LEN};
@@ -102,8 +102,8 @@ pub struct Connection {
     parts: FrameParts,
     /// Present if both ends heed ECN marks.
     marks: Option<Box<Marks>>,
-    /// Present if both ends use repairs.
-    repairs: Option<Box<Repairs>>,
+    /// Created on first use, if both ends use repairs.
+    repairs: Option<Box<PacketRepairs>>,
     budget: Budget,
     /// A buffer to pack messages in before they are sent.
     #[expect(clippy::box_collection, reason = "16 bytes less for each idle session")]
@@ -119,13 +119,15 @@ struct Peer {
     /// The number of the session in packets to the peer by which the handshake called it.
     sid: u32,
     is_server: bool,
+    /// Whether both ends use repairs.
+    repairs: bool,
     /// What its application said in the handshake.
     user: Box<[u8]>,
     /// What it gave for the next session.
     ticket: Option<Box<[u8; TICKET_LEN]>>,
 }
 
-printed_without_secrets! { Peer { sid, is_server, user } }
+printed_without_secrets! { Peer { sid, is_server, repairs, user } }
 
 /// Events that were not polled yet, at most one of each kind.
 #[derive(Debug, Default)]
@@ -189,8 +191,6 @@ impl Connection {
         let mtu =
             PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
         let features = config.features() & features;
-        let repairs = Repairs::new(config, features);
-        let protected = mtu.current - if repairs.is_some() { REPAIR_ROOM } else { 0 };
         seal.set_update_after(config.key_update.into());
         if features & FEATURE_MASKS != 0 {
             seal.mask();
@@ -203,19 +203,25 @@ impl Connection {
         let key = LocalKey::new(seed);
         seal.skip_numbers(key, SKIP);
         seal.rest(); // until there is data: many sessions start, and some never send
-        let packed = config.channels(protected);
+        let packed = config.channels(mtu.current);
         Ok(Self {
             life: Life::Up,
             close_text: Box::default(),
             seal,
-            peer: Peer { sid: peer_sid, is_server: is_client, user, ticket: ticket.map(Box::new) },
+            peer: Peer {
+                sid: peer_sid,
+                is_server: is_client,
+                repairs: repair::are_used(features),
+                user,
+                ticket: ticket.map(Box::new),
+            },
             key,
             path: Path::new(Route { address: peer, sid: peer_sid }, moves),
             ids,
             keepalive: Keepalive::new(now, config.keepalive, config.timeout, is_client),
-            lanes: Lanes::new(conv, Arc::clone(config), protected)?,
+            lanes: Lanes::new(conv, Arc::clone(config), mtu.current)?,
             packed: packed.map(|packed| Channels::new(&packed).map(Box::new)).transpose()?,
-            datagrams: Datagrams::new(SessionConfig::datagram_max(protected)),
+            datagrams: Datagrams::new(SessionConfig::datagram_max(mtu.current)),
             turns: Turns::new(config.max_rate.as_ref())?,
             received: acks::Received::default(),
             sent: None,
@@ -225,7 +231,7 @@ impl Connection {
             mtu,
             parts: FrameParts::default(),
             marks: Marks::new(features),
-            repairs,
+            repairs: None,
             budget: Budget::NONE_SET,
             scratch: None,
             events: Pending { connected: true, ..Pending::default() },

@@ -243,7 +243,7 @@ impl Connection {
 
     /// Applies a new length of datagrams.
     pub(super) fn set_mtu(&mut self) {
-        self.lanes.set_datagram(self.mtu.current - self.repair_room());
+        self.lanes.set_datagram(self.mtu.current);
         if self.parts.next().is_some_and(|(_, part)| part.len() > self.part_max()) {
             self.parts.drop_cut();
         }

@@ -98,7 +98,7 @@ impl FrameParts {
 impl Connection {
     /// Most bytes of the content of a KCP frame.
     pub(super) fn frame_max(&self) -> usize {
-        SessionConfig::frame_max(self.mtu.current - self.repair_room()).into()
+        SessionConfig::frame_max(self.mtu.current).into()
     }
 
     /// Most bytes of a part of a frame: it fits behind an ACK.

@@ -178,6 +178,7 @@ impl Connection {
         for frame in &mut frames {
             if frame.has_data() {
                 self.be_busy(now);
+                self.note_bare(handled.pn, &frame);
             }
             if let Err(reason) = self.handle_frame(now, from, &frame, &mut handled) {
                 return self.fail(now, reason);

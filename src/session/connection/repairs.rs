@@ -6,21 +6,59 @@ use super::receive::Handled;
 use super::transmit::Out;
 use crate::pace::Mode;
 use crate::session::event::CloseReason;
-use crate::session::repair::{self, REPAIR_ROOM, Repairs};
+use crate::session::repair::{self, PacketRepairs};
 use crate::session::wire::{Frame, Frames, LossFrame};
 use crate::time::Time;
 use std::net::SocketAddr;
 
 impl Connection {
-    /// Bytes of a datagram reserved for what a repair adds to what it protects.
-    pub(super) const fn repair_room(&self) -> u16 {
-        if self.repairs.is_some() { REPAIR_ROOM } else { 0 }
+    /// The repairs of a session whose ends both use them. They are created for the first packet that needs them, because
+    /// most sessions of a big server are idle.
+    fn used_repairs(&mut self) -> Option<&mut PacketRepairs> {
+        if self.repairs.is_none() && self.peer.repairs {
+            self.repairs = Some(Box::new(PacketRepairs::new(&self.lanes.config)));
+            self.budget.spend(size_of::<PacketRepairs>());
+            self.budget.grow(0, size_of::<PacketRepairs>());
+        }
+        self.repairs.as_deref_mut()
+    }
+
+    /// Begins to count what gets lost with the first packet that carries something which nothing else protects.
+    #[inline]
+    pub(super) fn note_bare(&mut self, pn: u64, frame: &Frame<'_>) {
+        if self.peer.repairs && self.repairs.is_none() && self.lanes.bare.leave(frame) {
+            self.begin_repairs(pn);
+        }
+    }
+
+    #[cold]
+    fn begin_repairs(&mut self, pn: u64) {
+        if let Some(repairs) = self.used_repairs() {
+            repairs.arrived(pn);
+        }
+    }
+
+    /// Notes that a packet leaves. `is_excused`: its loss says nothing about the path.
+    #[inline]
+    pub(super) fn note_sent(&mut self, is_excused: bool) {
+        let repairs = if is_excused { self.used_repairs() } else { self.repairs.as_deref_mut() };
+        if let Some(repairs) = repairs {
+            repairs.on_sent(is_excused);
+        }
+    }
+
+    /// Frees what can be spared for a while.
+    pub(super) fn shrink_repairs(&mut self) {
+        if let Some(repairs) = &mut self.repairs {
+            repairs.shrink();
+        }
+        self.repairs.take_if(|repairs| repairs.is_as_new());
     }
 
     /// Protects a packet of data that is about to be sealed, and adds a repair of others if it fits. `body`: the
     /// buffer, where the frames start, and where they must end.
     pub(super) fn protect(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) {
-        if self.repairs.is_some() {
+        if self.repairs.as_mut().is_some_and(|repairs| repairs.protects(now)) {
             let (pn, path) = (self.seal.next(), self.repair_path());
             self.with_repairs(|repairs| repairs.protect(now, pn, &path, body));
         }
@@ -56,7 +94,7 @@ impl Connection {
 
     /// The peer reports losses. What it has rebuilt has arrived, but still counts as lost.
     pub(super) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) -> Result<(), CloseReason> {
-        if self.repairs.is_none() {
+        if !self.peer.repairs {
             return Ok(());
         }
         let newest = match loss.rebuilt {
@@ -66,10 +104,12 @@ impl Connection {
                 None => return Ok(()),
             },
         };
+        let ago = self.measured.rtt.smoothed_micros() / 2 + self.ack_delay();
+        let _ = self.used_repairs();
         let Some(repairs) = &mut self.repairs else { return Ok(()) };
         let ages = (0..u32::BITS).filter(|age| loss.rebuilt >> age & 1 == 1);
         for rebuilt in ages.filter_map(|age| newest.checked_sub(age.into())) {
-            if repairs.rebuilt_by_peer(rebuilt) {
+            if repairs.rebuilt_by_peer(now, rebuilt, ago) {
                 self.datagrams.on_acked(low(rebuilt));
                 self.lanes.blocks().for_each(|(_, kcp)| kcp.congestion_marked(now));
                 if let Some(channels) = &mut self.packed {
@@ -92,7 +132,7 @@ impl Connection {
         }
         repairs.earn(now, frames.rest().len());
         let has_memory = self.budget.has_room(frames.rest().len());
-        let is_protected = frames.are_worth_protecting();
+        let is_protected = frames.need_repairs(self.lanes.bare);
         self.with_repairs(|repairs| {
             if is_protected && has_memory {
                 repairs.remember(pn, others.rest());
@@ -113,7 +153,7 @@ impl Connection {
         while self.is_open()
             && let Some((pn, body)) = repairs.recover()
         {
-            let frames = Frames::parse(body).ok().filter(|frames| frames.are_worth_protecting());
+            let frames = Frames::parse(body).ok().filter(|frames| frames.may_be_covered());
             let frames = frames.filter(|frames| frames.split_repair().0.is_none());
             let Some((pn, frames)) = pn.zip(frames) else {
                 repairs.stats.refused += 1;
@@ -157,12 +197,14 @@ impl Connection {
             rtt: self.measured.rtt,
             patience: self.patience(),
             overhead: self.seal.overhead(),
+            body_max: usize::from(self.mtu.current).saturating_sub(self.seal.overhead()),
+            bare: self.lanes.bare,
             is_bad: self.turns.mode() == Some(Mode::Bad),
         }
     }
 
     /// Calls `act` with the repairs, if there are any, and notes by how much their memory has grown.
-    fn with_repairs(&mut self, act: impl FnOnce(&mut Repairs)) {
+    fn with_repairs(&mut self, act: impl FnOnce(&mut PacketRepairs)) {
         let Some(repairs) = self.repairs.as_deref_mut() else { return };
         let before = repairs.memory();
         act(repairs);

@@ -149,7 +149,7 @@ impl Connection {
         let may_send = self.turns.allows_at() <= now;
         let start = Seal::begin(buf);
         let end = start + self.body_end();
-        let (frames_start, frames_end) = (buf.len(), end - usize::from(self.repair_room()));
+        let frames_start = buf.len();
         let mut first = None;
         if may_send {
             let is_for_lanes = self.is_for_lanes(now);
@@ -157,7 +157,7 @@ impl Connection {
                 FrameWriter::begin_kcp(buf);
             }
             let rtt = (self.measured.rtt.min_micros(), self.keepalive.least_micros()); // a standstill may have made others long
-            first = self.lanes.update(now, rtt, is_for_lanes.then_some((&mut *buf, frames_end)));
+            first = self.lanes.update(now, rtt, is_for_lanes.then_some((&mut *buf, end)));
             if first.is_none() {
                 buf.truncate(frames_start);
             }
@@ -169,8 +169,8 @@ impl Connection {
         }
         self.events.writable |= self.lanes.became_writable();
         let writer = match first {
-            Some(_) => FrameWriter::behind_kcp(buf, frames_start, frames_end),
-            None => FrameWriter::new(buf, frames_end),
+            Some(_) => FrameWriter::behind_kcp(buf, frames_start, end),
+            None => FrameWriter::new(buf, end),
         };
         let mut out = Out::new(now, writer);
         self.write_redirect(&mut out);

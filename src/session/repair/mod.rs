@@ -15,58 +15,14 @@ pub(super) use protection::Path;
 
 use super::config::SessionConfig;
 use super::wire::{FEATURE_REPAIRS, Frame, Frames, REPAIR_FIRST};
-use crate::code::budget::LossShare;
-use crate::code::{Decoder, REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD};
-use crate::config::{ConfigError, in_range};
+use crate::code::budget::{LossShare, Repairs};
+use crate::code::{Decoder, REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD, Trial};
+use crate::kcp::{Modern, Recovery};
 use crate::seq::Sn;
 use crate::time::Time;
-use crate::wire::compact::has_push;
+use crate::wire::compact::{channel_of, has_push};
 use protection::Work;
 use rebuild::{Losses, Tells};
-
-/// How much repairs may cost; see [`SessionConfig::repairs`](crate::SessionConfig::repairs).
-///
-/// ```
-/// use whitewater::session::RepairConfig;
-/// use whitewater::SessionConfig;
-///
-/// let repairs = Some(RepairConfig { percent: 50, ..RepairConfig::default() });
-/// assert!(SessionConfig { repairs, ..SessionConfig::default() }.check().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `RepairConfig { .., ..RepairConfig::default() }`")]
-pub struct RepairConfig {
-    /// Most bytes of repairs, in percent of the packets that they protect, both including IP and UDP headers:
-    /// 0 to 100. The actual amount follows the loss. 0: send none, but use those of the peer.
-    pub percent: u8,
-    /// The loss from which on to ask the peer for repairs, in units of 0.1 %: 1 to 500. They stop at half of
-    /// that.
-    pub min_loss: u16,
-    /// Most bytes of packets to remember in each direction while repairs are in use: 16 KiB to 1 MiB. At most
-    /// 128 received and 64 sent packets are remembered.
-    pub memory: u32,
-}
-
-impl Default for RepairConfig {
-    /// At most 30 %, from a loss of 1 % on, and 128 KiB.
-    fn default() -> Self {
-        Self { percent: 30, min_loss: 10, memory: 128 << 10 }
-    }
-}
-
-impl RepairConfig {
-    /// Checks every field against its range.
-    ///
-    /// # Errors
-    ///
-    /// If a field is out of range. The error names the field, its value and the range.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { percent, min_loss, memory } = *self; // a new field does not compile until it is handled
-        in_range("percent of `repairs`", percent, 0..=100)?;
-        in_range("min_loss of `repairs`", min_loss, 1..=500)?;
-        in_range("memory of `repairs`", memory, 16 << 10..=1 << 20)
-    }
-}
 
 stats! {
     /// Repairs of a session, in both directions.
@@ -107,8 +63,8 @@ impl RepairStats {
 
 /// Both directions of a session whose ends both use repairs.
 #[derive(Debug)]
-pub(super) struct Repairs {
-    config: RepairConfig,
+pub(super) struct PacketRepairs {
+    repairs: Repairs,
     /// Longest packet of the peer, bytes.
     packet_max: u16,
     /// Everything but the counters of the decoder.
@@ -118,6 +74,8 @@ pub(super) struct Repairs {
     told_at: Time,
     /// The share of our packets that do not count if they are lost, though the peer counts them.
     excused: LossShare,
+    /// How much to send if there is a deadline.
+    trial: Trial,
     /// Allocated for the first packet that is protected.
     work: Option<Box<Work>>,
     losses: Losses,
@@ -126,22 +84,22 @@ pub(super) struct Repairs {
     decoder: Option<Box<Decoder>>,
 }
 
-impl Repairs {
-    /// Creates the state, if both ends have the feature.
-    pub(super) fn new(config: &SessionConfig, features: u32) -> Option<Box<Self>> {
-        let repairs = config.repairs.filter(|_| features & FEATURE_REPAIRS != 0)?;
-        Some(Box::new(Self {
-            config: repairs,
+impl PacketRepairs {
+    /// Creates the state of a session whose ends [both use repairs](are_used).
+    pub(super) fn new(config: &SessionConfig) -> Self {
+        Self {
+            repairs: config.repairs,
             packet_max: config.datagram_taken(),
             stats: RepairStats::default(),
             told_in: None,
             told_at: Time::ZERO,
-            excused: LossShare::assumed(0),
+            excused: LossShare::settled(),
+            trial: Trial::default(),
             work: None,
-            losses: Losses::new(repairs.min_loss),
+            losses: Losses::default(),
             tells: Tells::default(),
             decoder: None,
-        }))
+        }
     }
 
     pub(super) fn stats(&self) -> RepairStats {
@@ -165,6 +123,47 @@ impl Repairs {
         self.work = None;
         self.shrink_decoder();
     }
+
+    /// Whether it has counted nothing and has nothing to tell, so that a new one does as well.
+    pub(super) fn is_as_new(&self) -> bool {
+        let has_state = self.work.is_some() || self.decoder.is_some() || self.losses.is_on();
+        !has_state && self.tells.is_silent() && self.stats == RepairStats::default()
+    }
+}
+
+/// Whether the features of both ends say that they use repairs.
+pub(super) const fn are_used(features: u32) -> bool {
+    features & FEATURE_REPAIRS != 0
+}
+
+/// Which channels KCP carries without repairs of its own: bit n is channel n. It goes by the config of this end, since
+/// both ends usually have the same. If they differ, packets are covered or remembered in vain, and nothing else happens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BareLanes(u32);
+
+impl BareLanes {
+    pub(super) fn of(config: &SessionConfig) -> Self {
+        let is_bare = |recovery| match recovery {
+            Recovery::Modern(Modern { repairs, .. }) => repairs == Repairs::Off,
+            _ => true,
+        };
+        let bare = (0..u32::BITS).zip(&config.channels).filter(|(_, channel)| is_bare(channel.kcp.recovery));
+        Self(bare.fold(0, |set, (channel, _)| set | 1 << channel))
+    }
+
+    /// Whether nothing else protects the frame, and its loss does harm. Losing acknowledgements alone does none: they are
+    /// repeated anyway.
+    #[inline]
+    pub(super) fn leave(self, frame: &Frame<'_>) -> bool {
+        match frame {
+            Frame::Kcp(segments) => {
+                let channel = channel_of(segments).unwrap_or(u8::MAX);
+                self.0.checked_shr(channel.into()).is_some_and(|set| set & 1 == 1) && has_push(segments)
+            }
+            Frame::KcpPart(..) => self.0 != 0, // only the first part tells its channel, and parts are rare
+            frame => frame.has_data(),
+        }
+    }
 }
 
 impl Frame<'_> {
@@ -184,13 +183,14 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Whether a packet with these frames should be protected.
-    pub(super) fn are_worth_protecting(mut self) -> bool {
-        self.any(|frame| match frame {
-            // Losing acknowledgements alone does no harm: they are repeated anyway.
-            Frame::Kcp(segments) => has_push(segments),
-            _ => frame.has_data(),
-        })
+    /// Whether a packet with these frames should be protected: it carries something that nothing else protects.
+    pub(super) fn need_repairs(mut self, bare: BareLanes) -> bool {
+        self.any(|frame| bare.leave(&frame))
+    }
+
+    /// Whether a peer may protect a packet with these frames.
+    pub(super) fn may_be_covered(self) -> bool {
+        self.need_repairs(BareLanes(u32::MAX))
     }
 }
 
@@ -200,9 +200,12 @@ const fn low(pn: u64) -> Sn {
     Sn(pn as u32)
 }
 
-/// How much longer a REPAIR is than the longest packet that it covers, bytes: type, first, span and index, a
-/// set, the head of a symbol.
-pub(super) const REPAIR_ROOM: u16 = 18;
-const _: () = assert!(1 + REPAIR_FIRST + REPAIR_HEAD + 8 + SYMBOL_HEAD == REPAIR_ROOM as usize);
+/// How much longer a REPAIR alone in its packet is than the longest packet that it covers, bytes, if it covers a row of
+/// them: type, first, span and index, the head of a symbol. Longer packets are not protected.
+const LEAST: usize = 1 + REPAIR_FIRST + REPAIR_HEAD + SYMBOL_HEAD;
 /// How far before the packet that carries it a REPAIR may reach, in packet numbers.
 const REACH: u16 = 128;
+/// Most bytes of packets to remember in each direction while repairs are in use. With 100 datagrams of the usual 1200
+/// bytes it is more than a repair covers and more than a game has in flight. Only bulk would use more, and has no need of
+/// repairs.
+const MEMORY: u32 = 128 << 10;

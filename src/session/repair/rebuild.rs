@@ -1,6 +1,6 @@
 //! Incoming repairs: measures and reports losses, and rebuilds lost packets.
 
-use super::{REACH, Repairs, low};
+use super::{MEMORY, PacketRepairs, REACH, low};
 use crate::code::budget::{LossShare, WHOLE};
 use crate::code::{Decoder, DecoderConfig};
 use crate::seq::{Seq16, Sn};
@@ -8,7 +8,7 @@ use crate::session::wire::LossFrame;
 use crate::time::{Millis, Time};
 use std::time::Duration;
 
-impl Repairs {
+impl PacketRepairs {
     /// Notes that the packet `pn` arrived. Returns whether repairs are wanted. If they are, packets must be
     /// remembered, and acknowledged so that the peer knows what to cover.
     pub(in crate::session) fn arrived(&mut self, pn: u64) -> bool {
@@ -28,7 +28,7 @@ impl Repairs {
 
     /// Remembers the frames of the received packet `pn`, except its REPAIR.
     pub(in crate::session) fn remember(&mut self, pn: u64, body: &[u8]) {
-        let config = DecoderConfig { segments: REACH, bytes: self.config.memory, mss: self.packet_max };
+        let config = DecoderConfig { segments: REACH, bytes: MEMORY, mss: self.packet_max };
         let decoder = self.decoder.get_or_insert_with(|| Box::new(Decoder::new(&config)));
         decoder.received(low(pn), 0, body);
     }
@@ -83,23 +83,19 @@ pub(super) struct Losses {
     /// Whether a missing number of the block was excused.
     has_excused: bool,
     share: LossShare,
-    min_loss: u32,
     /// Whether the loss is high enough for repairs to help.
     is_on: bool,
 }
 
+impl Default for Losses {
+    fn default() -> Self {
+        Self { end: 0, came: u64::MAX, has_excused: false, share: LossShare::assumed(0), is_on: false }
+    }
+}
+
 impl Losses {
-    /// Asks for repairs from a loss of `min_loss` in a thousand on.
-    pub(super) fn new(min_loss: u16) -> Self {
-        let min_loss = u32::from(min_loss) * WHOLE / 1000;
-        Self {
-            end: 0,
-            came: u64::MAX,
-            has_excused: false,
-            share: LossShare::assumed(0),
-            min_loss,
-            is_on: false,
-        }
+    pub(super) const fn is_on(&self) -> bool {
+        self.is_on
     }
 
     fn arrived(&mut self, pn: u64) {
@@ -117,8 +113,7 @@ impl Losses {
         }
         self.came |= 1;
         self.end = pn + 1;
-        let least = if self.is_on { self.min_loss / 2 } else { self.min_loss };
-        self.is_on = self.share.get() >= least.max(1);
+        self.is_on = self.share.get() >= if self.is_on { MIN_LOSS / 2 } else { MIN_LOSS };
     }
 
     fn judge(&mut self, number: u64) {
@@ -140,6 +135,9 @@ impl Losses {
 const JUDGED_AT: u64 = 3;
 /// Of so many numbers, the peer skips one.
 const BLOCK: u64 = 64;
+/// The share of lost packets from which on to ask for repairs; below half of it they end. A loss in a hundred is what the
+/// share can still tell from a single one: it is an average over 128 packets.
+const MIN_LOSS: u32 = WHOLE / 100;
 
 /// The LOSS frames of one end. A rebuilt packet is reported soon, and twice more. The share is reported when
 /// it changes, and repeated now and then. Reports only ride in datagrams that leave anyway.
@@ -157,6 +155,11 @@ pub(in crate::session) struct Tells {
 }
 
 impl Tells {
+    /// Whether there is nothing to tell, and the last report said so.
+    pub(super) const fn is_silent(&self) -> bool {
+        self.told == 0 && self.repeats == 0 && self.due.is_none()
+    }
+
     /// Notes that the packet `pn` was rebuilt and accepted.
     pub(in crate::session) fn rebuilt(&mut self, pn: u64, due: Time) {
         let newest = *self.newest.get_or_insert(pn);
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_packet_overtaken_by_two_is_not_lost_and_a_large_jump_costs_little() {
-        let mut losses = Losses::new(10);
+        let mut losses = Losses::default();
         for pn in (0..300).step_by(3) {
             [pn + 2, pn + 1, pn].into_iter().for_each(|pn| losses.arrived(pn));
         }
@@ -227,11 +230,11 @@ mod tests {
 
     #[test]
     fn a_number_that_is_skipped_counts_neither_as_lost_nor_as_arrived() {
-        let mut losses = Losses::new(1);
+        let mut losses = Losses::default();
         (0..10_000).filter(|pn| !is_skipped(*pn)).for_each(|pn| losses.arrived(pn));
         assert_eq!((losses.share.get(), losses.is_on), (0, false));
         for every in [5, 20, 50] {
-            let (mut losses, mut plain, mut sums) = (Losses::new(1), LossShare::assumed(0), [0, 0]);
+            let (mut losses, mut plain, mut sums) = (Losses::default(), LossShare::assumed(0), [0, 0]);
             for (sent, pn) in (0..100_000).filter(|pn| !is_skipped(*pn)).enumerate() {
                 plain.judge(sent % every == 0);
                 if sent % every > 0 {

@@ -1,24 +1,24 @@
 //! Both ends of the repairs of a flow, without a session around them.
 
-use super::{Path, RepairConfig, Repairs};
+use super::{BareLanes, PacketRepairs, Path};
+use crate::code::budget::Repairs;
 use crate::pace::Rtt;
 use crate::seq::Seq16;
 use crate::session::SessionConfig;
-use crate::session::wire::{FEATURE_REPAIRS, Frame, FrameWriter, Frames, LossFrame};
+use crate::session::wire::{Frame, FrameWriter, Frames, LossFrame};
 use crate::time::Time;
 use allocation_counter::measure;
 use std::time::Duration;
 
-fn repairs(config: RepairConfig) -> Repairs {
-    *Repairs::new(&SessionConfig { repairs: Some(config), ..SessionConfig::default() }, FEATURE_REPAIRS)
-        .unwrap()
+fn of(repairs: Repairs) -> PacketRepairs {
+    PacketRepairs::new(&SessionConfig { repairs, ..SessionConfig::default() })
 }
 
 /// A flow of 60 packets per second, one in ten of which gets lost.
 struct Run {
     path: Path,
-    sender: Repairs,
-    receiver: Repairs,
+    sender: PacketRepairs,
+    receiver: PacketRepairs,
     /// State of Marsaglia's xorshift.
     random: u64,
     pn: u64,
@@ -30,9 +30,15 @@ impl Run {
     fn new(seed: u64) -> Self {
         let mut rtt = Rtt::default();
         rtt.sample(Time::ZERO, Duration::from_millis(60));
-        let path = Path { rtt, patience: Duration::from_millis(110), overhead: 25, is_bad: false };
-        let [sender, receiver] =
-            [100, 0].map(|percent| repairs(RepairConfig { percent, ..RepairConfig::default() }));
+        let path = Path {
+            rtt,
+            patience: Duration::from_millis(110),
+            overhead: 25,
+            body_max: 1175,
+            is_bad: false,
+            bare: BareLanes(0),
+        };
+        let [sender, receiver] = [100, 0].map(|percent| of(Repairs::Budget(percent)));
         Self { path, sender, receiver, random: seed, pn: 0, buffer: Vec::with_capacity(1200), rebuilt: 0 }
     }
 
@@ -56,6 +62,7 @@ impl Run {
         self.buffer.clear();
         let content = [pn.to_le_bytes()[0]; 40];
         FrameWriter::new(&mut self.buffer, 1200).push(&Frame::Dgram(&content)).unwrap();
+        assert!(self.sender.protects(now));
         self.sender.protect(now, pn, &self.path, (&mut self.buffer, 0, 1200));
         self.pn += 1;
         pn
@@ -127,7 +134,7 @@ fn a_late_packet_makes_it_possible_to_rebuild_a_later_one() {
 
 #[test]
 fn a_loss_report_is_valid_for_three_seconds() {
-    let mut repairs = repairs(RepairConfig::default());
+    let mut repairs = of(Repairs::Auto);
     repairs.on_loss(Time::from_millis(1000), 1, LossFrame { share: 51, ..LossFrame::default() });
     let loss = |ms| repairs.loss(Time::from_millis(ms));
     assert_eq!([loss(1000), loss(3999), loss(4000)], [0.2, 0.2, 0.0]);

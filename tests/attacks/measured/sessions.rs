@@ -14,8 +14,7 @@ use whitewater::inside::session::wire::{
 use whitewater::kcp::{Config, Sn};
 use whitewater::pace::MaxRate;
 use whitewater::packet::Seq16;
-use whitewater::session::RepairConfig;
-use whitewater::{Channel, ChannelConfig, ServerConfig, SessionConfig};
+use whitewater::{Channel, ChannelConfig, Repairs, ServerConfig, SessionConfig};
 
 /// A server and a client of it that sends whatever it likes.
 struct Room {
@@ -78,7 +77,7 @@ fn signs() {
     let mut room = Room::new(SessionConfig {
         ecn: true,
         max_rate,
-        repairs: Some(RepairConfig::default()),
+        repairs: Repairs::Auto,
         channels,
         unacked: 1 << 15,
         ..SessionConfig::default()
@@ -275,7 +274,7 @@ fn datagrams() {
 fn repairs() {
     let name = "session with repairs:";
     let mut room = Room::new(SessionConfig {
-        repairs: Some(RepairConfig { memory: 1 << 20, ..RepairConfig::default() }),
+        repairs: Repairs::Auto,
         datagrams_in: 1 << 24,
         ..SessionConfig::default()
     });
