@@ -169,9 +169,10 @@ impl LossShare {
         Self { share, over: OVER_FIRST }
     }
 
-    /// Starts with a share of 0 that is known well.
-    pub(crate) const fn settled() -> Self {
-        Self { share: 0, over: OVER }
+    /// The share after this many segments, none of which got lost.
+    pub(crate) fn after(segments: u64) -> Self {
+        let over = u32::try_from(segments).map_or(OVER, |segments| segments.min(OVER) + OVER_FIRST);
+        Self { share: 0, over: over.min(OVER) }
     }
 
     pub(crate) fn judge(&mut self, is_lost: bool) {

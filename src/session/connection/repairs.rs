@@ -16,7 +16,7 @@ impl Connection {
     /// most sessions of a big server are idle.
     fn used_repairs(&mut self) -> Option<&mut PacketRepairs> {
         if self.repairs.is_none() && self.peer.repairs {
-            self.repairs = Some(Box::new(PacketRepairs::new(&self.lanes.config)));
+            self.repairs = Some(Box::new(PacketRepairs::new(&self.lanes.config, self.seal.next())));
             self.budget.spend(size_of::<PacketRepairs>());
             self.budget.grow(0, size_of::<PacketRepairs>());
         }

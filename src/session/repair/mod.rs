@@ -85,15 +85,15 @@ pub(super) struct PacketRepairs {
 }
 
 impl PacketRepairs {
-    /// Creates the state of a session whose ends [both use repairs](are_used).
-    pub(super) fn new(config: &SessionConfig) -> Self {
+    /// Creates the state of a session whose ends [both use repairs](are_used), after this many packets.
+    pub(super) fn new(config: &SessionConfig, sent: u64) -> Self {
         Self {
             repairs: config.repairs,
             packet_max: config.datagram_taken(),
             stats: RepairStats::default(),
             told_in: None,
             told_at: Time::ZERO,
-            excused: LossShare::settled(),
+            excused: LossShare::after(sent),
             trial: Trial::default(),
             work: None,
             losses: Losses::default(),

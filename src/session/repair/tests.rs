@@ -11,7 +11,7 @@ use allocation_counter::measure;
 use std::time::Duration;
 
 fn of(repairs: Repairs) -> PacketRepairs {
-    PacketRepairs::new(&SessionConfig { repairs, ..SessionConfig::default() })
+    PacketRepairs::new(&SessionConfig { repairs, ..SessionConfig::default() }, 0)
 }
 
 /// A flow of 60 packets per second, one in ten of which gets lost.
