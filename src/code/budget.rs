@@ -43,6 +43,8 @@ pub(crate) struct Sent {
     pub(crate) bytes: u64,
     /// How many segments a repair covers.
     pub(crate) together: u32,
+    /// Bytes that acknowledgements have saved since the last ones by waiting for each other.
+    pub(crate) saved: u64,
 }
 
 /// Bytes that new segments have earned for repairs and that repairs have not spent yet.
@@ -73,11 +75,12 @@ impl Budget {
     /// Earns what new segments allow by the setting `repairs`, and a share of [`WHOLE`] with a deadline. Returns the share
     /// of their bytes; 0 if that is not what counts.
     pub(crate) fn earn_by(&mut self, repairs: Repairs, sent: &Sent, timely: u32) -> u32 {
-        let &Sent { loss, segments, bytes, together } = sent;
+        let &Sent { loss, segments, bytes, together, saved } = sent;
         let share = match repairs {
             Repairs::Off => 0,
             Repairs::Auto => {
-                self.earn_back(pays(loss, (segments, bytes), together));
+                let paid = pays(loss, (segments, bytes), together);
+                self.earn_back(if paid > 0 { paid + spared(loss, saved) } else { 0 });
                 return 0;
             }
             Repairs::Budget(percent) => share(loss, percent, together),

@@ -105,7 +105,7 @@ pub(crate) struct Draft {
 impl Draft {
     /// Covers the last items of `source` among the `numbers` before `end`. With `in_a_row`, it begins after
     /// the last hole. Returns `None` if there are no such items.
-    pub(crate) fn of_last(source: &impl Source, numbers: u32, end: Sn, in_a_row: bool) -> Option<Self> {
+    fn of_last(source: &impl Source, numbers: u32, end: Sn, in_a_row: bool) -> Option<Self> {
         let (mut first, mut set, mut longest, mut sn) = (end, 0_u64, 0, end);
         for _ in 0..numbers.min(COVER_MAX.into()) {
             if set.count_ones() == COVERED_MAX {

@@ -2,7 +2,7 @@
 
 use super::timely::Timely;
 use super::waits::Gap;
-use crate::code::budget::{LossShare, Repairs, WHOLE, is_queued, pays, share, spared};
+use crate::code::budget::{LossShare, Repairs, Sent, WHOLE, is_queued};
 use crate::code::{Draft, Encoder, Protector, Source};
 use crate::kcp::config::{OVERHEAD, REPAIR_OVERHEAD};
 use crate::kcp::congestion::Controller;
@@ -224,20 +224,12 @@ impl Protection {
         let together = transmit.sender.in_flight.min(most);
         let is_needed = loss > 0 && !self.floor.is_under_queue(transmit.rtt.srtt);
         let bytes = if is_needed { wire_bytes(transmit, first) } else { 0 };
-        let budget = &mut self.protector.budget;
-        let share = match repairs {
-            _ if !is_needed => 0,
-            Repairs::Off => 0,
-            Repairs::Auto => {
-                let segments = transmit.sender.nxt.0.wrapping_sub(first.0);
-                let saved = u64::from(std::mem::take(&mut self.saved)) * (HEADER_LEN as u64 + IP_AND_UDP);
-                return budget.earn_back(pays(loss, (segments, bytes), together) + spared(loss, saved));
-            }
-            Repairs::Budget(percent) => share(loss, percent, together),
-            Repairs::Deadline(_) => self.timely.share,
-        };
-        self.is_rich = share > RICH;
-        budget.earn(share, bytes);
+        let saved = u64::from(std::mem::take(&mut self.saved)) * (HEADER_LEN as u64 + IP_AND_UDP);
+        let (segments, loss) =
+            (transmit.sender.nxt.0.wrapping_sub(first.0), if is_needed { loss } else { 0 });
+        let timely = if is_needed { self.timely.share() } else { 0 };
+        let sent = Sent { loss, segments, bytes, together, saved };
+        self.is_rich = self.protector.budget.earn_by(repairs, &sent, timely) > RICH;
     }
 }
 
@@ -303,9 +295,8 @@ fn draft<O>(transmit: &Transmit<'_, '_, O>, end: Sn) -> Option<Draft> {
     let (sender, mtu) = (&*transmit.sender, transmit.config.mtu);
     let numbers = end.0.wrapping_sub(sender.una().0);
     let protected = Protected { sender, most: transmit.config.cut() };
-    let of_last = |in_a_row| Draft::of_last(&protected, numbers, end, in_a_row);
     let fits = |draft: &Draft| draft.len.saturating_add(OVERHEAD) <= mtu;
-    [false, true].into_iter().find_map(|in_a_row| of_last(in_a_row).filter(fits))
+    Draft::of_last_if(&protected, numbers, end, fits)
 }
 
 /// The segments in flight that are so short that a repair of them fits into a datagram.

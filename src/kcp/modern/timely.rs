@@ -1,30 +1,25 @@
 //! Finds how many repairs get messages to the peer in time.
 
-use crate::code::budget::WHOLE;
+use crate::code::Trial;
 use crate::seq::Sn;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// The share of bytes for repairs with which all but one in a hundred messages are in time, found by trial: each late one
-/// raises it, each other one lowers it a little.
-///
-/// Source of the method: H. Robbins, S. Monro 1951, "A Stochastic Approximation Method".
-#[derive(Debug)]
+/// Judges which messages were in time.
+#[derive(Debug, Default)]
 pub(super) struct Timely {
-    /// Of [`WHOLE`].
-    pub(super) share: u32,
+    trial: Trial,
     /// What has been sent for the first time and may not have arrived: the number after each flush's last segment, and
     /// when they left.
     sent: VecDeque<(Sn, Time)>,
 }
 
-impl Default for Timely {
-    fn default() -> Self {
-        Self { share: FIRST, sent: VecDeque::new() }
-    }
-}
-
 impl Timely {
+    /// The share of bytes for repairs, of `WHOLE`.
+    pub(super) const fn share(&self) -> u32 {
+        self.trial.share()
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.sent.capacity() * size_of::<(Sn, Time)>()
     }
@@ -42,19 +37,7 @@ impl Timely {
         {
             self.sent.pop_front();
             let is_late = replaced.is_some_and(|replaced| replaced.micros_since(left) > most);
-            self.share = if is_late {
-                (self.share + self.share / RISE + WHOLE / 256).min(MOST)
-            } else {
-                self.share - self.share.div_ceil(RISE * LATE)
-            };
+            self.trial.judge(is_late);
         }
     }
 }
-
-/// By which part of it the share rises if a message is late.
-const RISE: u32 = 8;
-/// One in this many may be late, with a margin below one in a hundred.
-const LATE: u32 = 140;
-/// The share before anything is known, and the largest.
-const FIRST: u32 = WHOLE / 4;
-const MOST: u32 = 2 * WHOLE;

@@ -129,7 +129,7 @@ impl PacketRepairs {
         let is_queued = path.is_bad || is_queued(rtt, micros(path.rtt.min()));
         let together = work.draft(low(pn).add(1), |_| true).map_or(1, |draft| draft.count());
         let loss = if is_queued { 0 } else { u32::from(self.stats.loss_told) * 257 };
-        let sent = Sent { loss, segments: 1, bytes: bytes as u64, together };
+        let sent = Sent { loss, segments: 1, bytes: bytes as u64, together, saved: 0 };
         let timely = if is_queued { 0 } else { self.trial.share() };
         let share = work.protector.budget.earn_by(self.repairs, &sent, timely);
         // What rides has to wait for the next packet.
