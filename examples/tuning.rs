@@ -116,7 +116,7 @@ fn by_time() -> [(&'static str, Config); 5] {
     [
         ("as it is", with(all)),
         ("at_once off", with(Modern { at_once: false, ..all })),
-        ("repairs auto", with(Modern { repairs: Repairs::Auto, ..all })),
+        ("repairs off", with(Modern { repairs: Repairs::Off, ..all })),
         ("repairs 30", with(Modern { repairs: Repairs::Budget(30), ..all })),
         ("repairs 100", with(Modern { repairs: Repairs::Budget(100), ..all })),
     ]

@@ -82,7 +82,7 @@ settings! {
         pub at_once: bool = true;
         /// How much to spend on protecting segments before they are lost. If the peer has this on too, repairs are sent,
         /// from which it rebuilds lost segments without a round trip. To any other peer, segments of up to 400 bytes are
-        /// sent twice. Whoever can forge a datagram can forge what is rebuilt from it as well.
+        /// sent twice, or nothing is with `Auto`. Whoever can forge a datagram can forge what is rebuilt from it as well.
         pub repairs: Repairs = Repairs::Auto;
     }
 }

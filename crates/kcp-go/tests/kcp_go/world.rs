@@ -4,7 +4,8 @@ use crate::machine::Whole as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater::Time;
+use whitewater::kcp::{Modern, Recovery};
+use whitewater::{Repairs, Time};
 use whitewater::kcp::{self, Conv, PeerEvent, PeerId, Peers, PeersConfig};
 use whitewater::machine::Machine as _;
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Shards, Stats};
@@ -131,7 +132,8 @@ pub(crate) fn path(rtt: u64, loss: f64) -> LinkConfig {
     LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(Duration::from_millis(rtt)) }
 }
 
-/// By time, with ikcp.c's windows.
+/// By time, with ikcp.c's windows, and without repairs: a kcp-go peer knows only parity.
 pub(crate) fn turbo() -> kcp::Config {
-    kcp::Config { snd_wnd: 32, snd_queue: 4096, ..kcp::Config::default() }
+    let recovery = Recovery::Modern(Modern { repairs: Repairs::Off, ..Modern::default() });
+    kcp::Config { snd_wnd: 32, snd_queue: 4096, recovery, ..kcp::Config::default() }
 }
