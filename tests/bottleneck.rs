@@ -9,8 +9,10 @@ use std::time::Duration;
 use whitewater::Repairs;
 use whitewater::Time;
 use whitewater::kcp::{Config, Congestion, Conv, Modern, Recovery};
-use whitewater_sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
-use whitewater_sim::{Bottleneck, Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
+use whitewater_sim::scenario::{Downloads, Flow, Mode, Scenario, Sharing, Workload};
+use whitewater_sim::{
+    Bottleneck, Discipline, Drive, KcpEnd, Link, LinkConfig, Loss, OPPORTUNITY, Pair, Playback, Trace,
+};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 
@@ -95,6 +97,18 @@ fn jitter_does_not_collapse_copa() {
         let lasted: Vec<_> = report.runs.iter().map(|run| (run.seed, run.lasted)).collect();
         assert!(report.goodput() >= least, "{} of {lasted:?}", report.goodput());
     }
+}
+
+/// A packet each ms, with a pause of 250 ms each second.
+#[test]
+fn a_path_that_pauses_costs_a_download_few_resends() {
+    let trace: String =
+        (0..=1000).filter(|ms| !(700..950).contains(ms)).map(|ms| format!("{ms}\n")).collect();
+    let playback = Some(Playback { trace: trace.parse().unwrap(), queue: Discipline::DropTail(1000) });
+    let links = [LinkConfig { playback, ..LinkConfig::with_rtt(ms(60)) }, LinkConfig::with_rtt(ms(60))];
+    let download = Downloads::measure(&[copa()], None, links, Duration::from_secs(30), 1).unwrap();
+    let wire = download.wire[0] as f64 / download.payload[0] as f64;
+    assert!(wire <= 1.085, "{wire}");
 }
 
 #[test]

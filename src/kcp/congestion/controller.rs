@@ -81,6 +81,11 @@ impl Controller {
         matches!(self, Self::Kcp(_)) && config.congestion.is_none()
     }
 
+    /// Whether a controller other than KCP's limits what is in flight.
+    pub(in crate::kcp) const fn is_paced(&self) -> bool {
+        matches!(self, Self::Custom(_))
+    }
+
     /// Reports acknowledged segments. The built-in controller hears only of those that moved `snd_una`: once per
     /// datagram as in ikcp.c, or with modern recovery once per segment, because a peer may acknowledge a whole round
     /// trip at once. Source: RFC 3465.

@@ -29,6 +29,8 @@ pub(in crate::kcp) struct Rack {
     pub(super) impatience: Option<u64>,
     /// Whether there is no congestion window that timeouts would close.
     pub(super) is_open: bool,
+    /// Whether a controller holds segments back, so that acknowledgements come all the time, unless the path pauses.
+    pub(super) is_bulk: bool,
     /// Datagrams in a row that acknowledged only resends.
     unsure: u8,
     /// How long an acknowledgement may wait at the peer.
@@ -128,16 +130,22 @@ impl Rack {
         self.overtaken_at(sent).map_or(at, |overtaken| overtaken.min(at))
     }
 
-    /// When a transmission times out. After a standstill, not while others that it held up still arrive.
+    /// When a transmission times out. After a standstill, not while others that it held up still arrive. For bulk, not
+    /// while anything arrives: then later ones show what is lost. Source: RFC 9002 (6.2.1).
     fn timeout_at(&self, sent: Sent, rtt: &Rtt) -> Time {
-        let from = if self.held.is_some() { sent.at.max(self.newest_at) } else { sent.at };
+        let from = match self.held {
+            _ if self.is_bulk => sent.at.max(self.progress),
+            Some(_) => sent.at.max(self.newest_at),
+            None => sent.at,
+        };
         from.after(self.timeout(rtt)).max(self.probe_at)
     }
 
     /// Whether nothing has been acknowledged for so long that the path may be down, or a standstill has just ended and
-    /// the path is unknown.
+    /// the path is unknown. With so many in flight as of bulk, a timeout is enough: they are not all lost.
     pub(super) fn is_silent(&self, now: Time, rtt: &Rtt) -> bool {
-        self.held.is_some() || 2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt)
+        let is_silent = 2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt);
+        is_silent || self.held.is_some() || self.is_bulk
     }
 
     /// A few timed-out segments were sent. The rest of those in flight wait for news of them.

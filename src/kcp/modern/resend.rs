@@ -91,6 +91,7 @@ impl ByTime {
         let is_few = transmit.sender.waiting() <= transmit.room();
         // Set before that, because what a shorter timeout declares lost would require another flush at once.
         self.rack.is_open = transmit.congestion.is_open(transmit.config);
+        self.rack.is_bulk = !is_few && transmit.congestion.is_paced();
         let (held, waits) = (self.hold.get(!is_few), self.protection.ack_delay(rtt));
         self.rack.ack_delay = waits.unwrap_or(0).max(self.peer_delay.unwrap_or(held));
         let is_at_intervals = self.peer_delay.is_none() && held > 3 * waits.unwrap_or(0);
