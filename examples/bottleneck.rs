@@ -89,8 +89,8 @@ fn modes() -> [Mode; 5] {
     let fast = Mode { name: "KCP, `nc` 1".to_owned(), ..fast };
     let by_time = Mode { name: "by time, `nc` 1".to_owned(), ..Mode::modern(Modern::default()) };
     let cubic = by_time.clone().with_congestion("by time, `Cubic`", Congestion::Cubic);
-    let copa = by_time.clone().with_congestion("by time, `Copa`", Congestion::Copa);
-    [cwnd, fast, by_time, cubic, copa].map(|mode| mode.with_window(1024))
+    let delay = by_time.clone().with_congestion("by time, `Delay`", Congestion::Delay);
+    [cwnd, fast, by_time, cubic, delay].map(|mode| mode.with_window(1024))
 }
 
 fn row(link: &str, mode: &Mode, sharing: &Sharing) -> String {

@@ -35,14 +35,14 @@ fn modern(name: &str, congestion: Congestion) -> Mode {
     Mode::modern(modern).with_window(1024).with_congestion(name, congestion)
 }
 
-fn copa() -> Mode {
-    modern("copa", Congestion::Copa)
+fn delay() -> Mode {
+    modern("delay", Congestion::Delay)
 }
 
-/// Copa, with at most `repairs` % of repairs.
+/// By delay, with at most `repairs` % of repairs.
 fn repairing(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs: Repairs::Budget(repairs), ..Modern::default() })
-        .with_congestion("copa", Congestion::Copa)
+        .with_congestion("delay", Congestion::Delay)
 }
 
 fn cubic() -> Mode {
@@ -50,39 +50,39 @@ fn cubic() -> Mode {
 }
 
 #[test]
-fn loss_does_not_keep_copa_from_using_the_path() {
+fn loss_does_not_keep_a_controller_by_delay_from_using_the_path() {
     let mut game = Vec::new();
     for seed in SEEDS {
-        let sharing = Sharing::measure(&copa(), &narrow(0.01), [seed]).unwrap();
+        let sharing = Sharing::measure(&delay(), &narrow(0.01), [seed]).unwrap();
         assert!(sharing.goodput >= 17.2e6, "seed {seed}: {sharing:?}");
         assert!(sharing.wire_per_payload <= 1.11, "seed {seed}: {sharing:?}");
         assert!(sharing.queue_delay <= ms(6), "seed {seed}: {sharing:?}");
         game.push(sharing.game.p99);
     }
-    let all = Sharing::measure(&copa(), &narrow(0.01), SEEDS).unwrap();
+    let all = Sharing::measure(&delay(), &narrow(0.01), SEEDS).unwrap();
     // One in a hundred packets is lost, which takes a round trip more: the percentile is on the edge.
     assert!(all.game.p99 <= ms(100), "{:?}, by seed {game:?}", all.game);
     assert!(all.goodput >= 17.6e6 && all.wire_per_payload <= 1.10, "{all:?}");
 }
 
 #[test]
-fn two_flows_of_copa_share_evenly_with_a_short_queue() {
+fn two_flows_by_delay_share_evenly_with_a_short_queue() {
     for seed in SEEDS {
         for loss in [0.0, 0.01] {
-            let sharing = Sharing::measure(&copa(), &narrow(loss), [seed]).unwrap();
+            let sharing = Sharing::measure(&delay(), &narrow(loss), [seed]).unwrap();
             let least = if loss > 0.0 { 17.5e6 } else { 18.5e6 };
             assert!(sharing.together >= least, "seed {seed}: {sharing:?}");
             assert!(sharing.fairness >= 0.97, "seed {seed}: {sharing:?}");
-            assert!(sharing.together_delay <= ms(8), "seed {seed}: {sharing:?}");
+            assert!(sharing.together_delay <= ms(10), "seed {seed}: {sharing:?}");
         }
     }
 }
 
 #[test]
-fn loss_of_any_kind_does_not_collapse_copa() {
+fn loss_of_any_kind_does_not_collapse_delay() {
     for seed in SEEDS {
         for (loss, least) in [(0.02, 16.5e6), (0.05, 14.5e6), (0.1, 12.5e6)] {
-            let sharing = Scenario::new(Workload::bulk(), narrow(loss), copa()).run([seed]).unwrap();
+            let sharing = Scenario::new(Workload::bulk(), narrow(loss), delay()).run([seed]).unwrap();
             assert!(sharing.goodput() >= least, "seed {seed}, {loss}: {}", sharing.goodput());
         }
     }
@@ -90,10 +90,10 @@ fn loss_of_any_kind_does_not_collapse_copa() {
 
 /// Varying round trips on an empty path look like a queue. 50, 10 and 20 Mbit/s.
 #[test]
-fn jitter_does_not_collapse_copa() {
+fn jitter_does_not_collapse_delay() {
     let jitter = LinkConfig { jitter: ms(6), ..narrow(0.01) };
     for (link, least) in [(LinkConfig::wifi(), 20e6), (LinkConfig::mobile(), 5e6), (jitter, 9e6)] {
-        let report = Scenario::new(Workload::bulk(), link, copa()).run(SEEDS).unwrap();
+        let report = Scenario::new(Workload::bulk(), link, delay()).run(SEEDS).unwrap();
         let lasted: Vec<_> = report.runs.iter().map(|run| (run.seed, run.lasted)).collect();
         assert!(report.goodput() >= least, "{} of {lasted:?}", report.goodput());
     }
@@ -106,7 +106,7 @@ fn a_path_that_pauses_costs_a_download_few_resends() {
         (0..=1000).filter(|ms| !(700..950).contains(ms)).map(|ms| format!("{ms}\n")).collect();
     let playback = Some(Playback { trace: trace.parse().unwrap(), queue: Discipline::DropTail(1000) });
     let links = [LinkConfig { playback, ..LinkConfig::with_rtt(ms(60)) }, LinkConfig::with_rtt(ms(60))];
-    let download = Downloads::measure(&[copa()], None, links, Duration::from_secs(30), 1).unwrap();
+    let download = Downloads::measure(&[delay()], None, links, Duration::from_secs(30), 1).unwrap();
     let wire = download.wire[0] as f64 / download.payload[0] as f64;
     assert!(wire <= 1.085, "{wire}");
 }
@@ -116,7 +116,7 @@ fn a_game_alone_is_no_slower_with_a_controller() {
     let link = LinkConfig { jitter: ms(6), loss: Loss::Random(0.05), ..LinkConfig::with_rtt(ms(60)) };
     for workload in [Workload::input60(), Workload::tiny60(), Workload::snap20()] {
         let run = |mode: Mode| Scenario::new(workload, link.clone(), mode).run(1..=3).unwrap().latency();
-        let (free, controlled) = (run(modern("none", Congestion::None)), run(copa()));
+        let (free, controlled) = (run(modern("none", Congestion::None)), run(delay()));
         assert!(controlled.mean <= free.mean.mul_f64(1.01), "{}: {controlled:?}", workload.name);
         assert!(controlled.p99 <= free.p99.mul_f64(1.03), "{}: {controlled:?}", workload.name);
     }
@@ -124,12 +124,12 @@ fn a_game_alone_is_no_slower_with_a_controller() {
 
 /// Data that a controller holds back benefits more from the room on the path, so a download gets no repairs.
 #[test]
-fn repairs_cost_copa_no_rate_and_no_queue() {
+fn repairs_cost_a_download_no_rate_and_no_queue() {
     for (loss, least, wire) in [(0.0, 17.5e6, 1.1), (0.01, 17e6, 1.11), (0.05, 15.5e6, 1.2)] {
         let mode = repairing(100).with_window(1024);
         let sharing = Sharing::measure(&mode, &narrow(loss), 1..=4).unwrap();
         assert!(sharing.goodput >= least && sharing.wire_per_payload <= wire, "{loss}: {sharing:?}");
-        assert!(sharing.queue_delay <= ms(6) && sharing.together_delay <= ms(12), "{loss}: {sharing:?}");
+        assert!(sharing.queue_delay <= ms(10) && sharing.together_delay <= ms(12), "{loss}: {sharing:?}");
         assert!(sharing.together >= least && sharing.fairness >= 0.9, "{loss}: {sharing:?}");
         assert!(sharing.game.p99 <= ms(130), "{loss}: {sharing:?}");
     }
@@ -204,12 +204,12 @@ fn run(pair: &mut Pair<KcpEnd, KcpEnd>, seconds: u64, app: Option<usize>) -> f64
 }
 
 #[test]
-fn copa_follows_a_path_that_narrows_widens_and_gets_longer() {
+fn the_rate_follows_a_path_that_narrows_widens_and_gets_longer() {
     let link = |rate, rtt| LinkConfig {
         bottleneck: Some(Bottleneck { rate, queue: 150_000 }),
         ..LinkConfig::with_rtt(ms(rtt))
     };
-    let mut pair = pair_over(&link(20_000_000, 60), Congestion::Copa);
+    let mut pair = pair_over(&link(20_000_000, 60), Congestion::Delay);
     run(&mut pair, 5, None);
     for (rate, rtt, settles) in [(4_000_000, 60, 5), (20_000_000, 60, 5), (20_000_000, 75, 10)] {
         pair.links[0].set(link(rate, rtt)).unwrap();
@@ -238,17 +238,57 @@ fn a_peer_that_is_not_ready_for_the_first_window_does_not_end_slow_start() {
 
 #[test]
 fn an_application_that_sends_little_does_not_change_the_window() {
-    for congestion in [Congestion::Copa, Congestion::Cubic] {
+    for congestion in [Congestion::Delay, Congestion::Cubic] {
         let mut pair = pair_over(&narrow(0.0), congestion);
         run(&mut pair, 30, Some(1000));
         let cwnd = pair.alice.kcp().stats().cwnd;
         assert!((8..=24).contains(&cwnd), "{cwnd} segments");
     }
-    let mut pair = pair_over(&narrow(0.0), Congestion::Copa);
+    let mut pair = pair_over(&narrow(0.0), Congestion::Delay);
     run(&mut pair, 5, None);
     run(&mut pair, 3, Some(1000)); // drain what is waiting
     let before = pair.alice.kcp().stats().cwnd;
     run(&mut pair, 30, Some(1000));
     let after = pair.alice.kcp().stats().cwnd;
     assert!(after.abs_diff(before) <= before / 10, "{before}, then {after}");
+}
+
+/// Shares of the path that a download by delay gets in a minute beside one with `other`, at 20, 10 and 8 Mbit/s, with a
+/// queue of one round trip, and at 20 Mbit/s with one of two.
+fn shares_beside(other: Congestion) -> Vec<f64> {
+    let share = |(rate, queue)| {
+        let link =
+            LinkConfig { bottleneck: Some(Bottleneck { rate, queue }), ..LinkConfig::with_rtt(ms(60)) };
+        let (modes, lasts) = ([delay(), modern("other", other)], Duration::from_secs(60));
+        let payload = Downloads::measure(&modes, None, [link.clone(), link], lasts, 1).unwrap().payload;
+        payload[0] as f64 / (payload[0] + payload[1]) as f64
+    };
+    let paths = [(20_000_000, 150_000), (10_000_000, 75_000), (8_000_000, 60_000), (20_000_000, 300_000)];
+    paths.map(share).to_vec()
+}
+
+#[test]
+fn beside_cubic_a_download_by_delay_gets_about_half_of_the_path() {
+    let shares = shares_beside(Congestion::Cubic);
+    assert!(shares.iter().all(|share| (0.4..=0.6).contains(share)), "{shares:?}");
+}
+
+/// Traces that wander and stop: see [`Trace::wandering`].
+#[test]
+fn a_path_whose_rate_varies_is_used_with_a_short_queue() {
+    for seed in 1..=3 {
+        let trace = Trace::wandering(seed, 60, 1000);
+        let carries = trace.opportunities(Time::from_millis(60_000)) * OPPORTUNITY as u64;
+        for queue in [Discipline::DropTail(100), Discipline::CoDel(1000)] {
+            let playback = Some(Playback { trace: trace.clone(), queue });
+            let links =
+                [LinkConfig { playback, ..LinkConfig::with_rtt(ms(60)) }, LinkConfig::with_rtt(ms(60))];
+            let game = Mode::modern(Modern::default());
+            let run = Downloads::measure(&[delay()], Some(&game), links, Duration::from_secs(60), 1).unwrap();
+            let used = run.payload[0] as f64 / carries as f64;
+            let wire = run.wire[0] as f64 / run.payload[0] as f64;
+            assert!(used >= 0.85 && wire <= 1.12, "seed {seed}, {queue:?}: {used}, {wire}");
+            assert!(run.game.p50 <= ms(80), "seed {seed}, {queue:?}: {:?}", run.game);
+        }
+    }
 }

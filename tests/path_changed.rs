@@ -10,7 +10,7 @@ use whitewater_sim::{LinkConfig, Loss};
 #[test]
 fn round_trips_and_windows_start_over_and_everything_arrives_once() {
     for (name, config) in presets() {
-        for congestion in [config.congestion, Congestion::Copa, Congestion::Cubic] {
+        for congestion in [config.congestion, Congestion::Delay, Congestion::Cubic] {
             for loss in [0.0, 0.2] {
                 let link = LinkConfig { loss: Loss::Random(loss), ..rough() };
                 let mut pair = pair(config, link, 7);

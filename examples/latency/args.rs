@@ -305,9 +305,9 @@ const fn bulk() -> Workload {
 fn event_mode(name: &str) -> Result<Mode, String> {
     let wide = || Mode::modern(Modern::default()).with_window(1024);
     Ok(match name {
-        "copa" => wide().with_congestion("by time with Copa", Congestion::Copa),
+        "delay" => wide().with_congestion("by time with Delay", Congestion::Delay),
         "cubic" => wide().with_congestion("by time with CUBIC", Congestion::Cubic),
-        _ => mode(name).map_err(|error| format!("{error}, copa, cubic"))?,
+        _ => mode(name).map_err(|error| format!("{error}, delay, cubic"))?,
     })
 }
 
@@ -350,7 +350,7 @@ How long messages take in each mode, and what that costs: a table, and a picture
 What a sender does, event by event (docs/EVENTS.md), and a picture of it:
 
   --events FILE    one run of one mode (by-time), 3 s; its log goes to FILE, as lines of JSON;
-                   the workload may be bulk then (660 kB at once), the mode copa or cubic
+                   the workload may be bulk then (660 kB at once), the mode delay or cubic
   --seed N         which run (1)
   --plot           draw it as well: segments, round trips, windows, queues
   --plot FILE      draw a log that is there already, wherever it is from

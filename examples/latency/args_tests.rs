@@ -53,7 +53,7 @@ fn what_is_wrong_is_named_in_a_line() {
         ("--events a --seeds 3", "--seeds has no meaning with --events"),
         ("--events a --workload bulk --seconds 3", "--seconds has no meaning with bulk"),
         ("--workload bulk", "no workload 'bulk'"),
-        ("--modes copa", "no mode 'copa'"),
+        ("--modes delay", "no mode 'delay'"),
         ("--seed 3", "--seed has no meaning without --events"),
     ] {
         let wrong = parse(line).expect_err(line);
@@ -81,12 +81,12 @@ fn a_log_is_of_three_seconds_and_its_picture_beside_it() {
     let plot = events.plot.unwrap();
     assert_eq!((plot.log.to_str(), plot.out.to_str()), (Some("x/run.jsonl"), Some("x/run.svg")));
     assert_eq!(plot.title, "60 messages of 100 bytes per second, by time; each way 10 % lost, 30 to 36 ms");
-    let Ok(Command::Events(events)) = parse("--events run --modes copa --workload bulk") else {
+    let Ok(Command::Events(events)) = parse("--events run --modes delay --workload bulk") else {
         panic!("no run")
     };
     assert!(
         events.plot.is_none()
-            && events.mode.ends.iter().all(|end| matches!(end.config.congestion, Congestion::Copa))
+            && events.mode.ends.iter().all(|end| matches!(end.config.congestion, Congestion::Delay))
     );
     let Ok(Command::Plot(plot)) = parse("--plot old.jsonl --out=new.svg --channel 2") else {
         panic!("no plot")

@@ -118,8 +118,8 @@ impl Config {
         }
     }
 
-    /// The default with Copa, for bulk beside a game: it takes what the path has left, and keeps the queue short. The
-    /// windows are 192 segments, which fit into the memory of a session's default config.
+    /// The default with congestion control by delay, for bulk beside a game: it takes what the path has left, and keeps
+    /// the queue short. The windows are 192 segments, which fit into the memory of a session's default config.
     ///
     /// docs/CHANNELS.md has figures for a channel of a session. Where the path carries more than 192 segments per round
     /// trip, raise the windows.
@@ -134,7 +134,7 @@ impl Config {
     /// ```
     #[must_use]
     pub fn bulk() -> Self {
-        Self { congestion: Congestion::Copa, ..Self::default() }.wndsize(BULK_WND, BULK_WND)
+        Self { congestion: Congestion::Delay, ..Self::default() }.wndsize(BULK_WND, BULK_WND)
     }
 
     /// The four settings of `ikcp_nodelay`: `nodelay`, `interval` in ms, `fast_resend`, and `nc`: no congestion window.

@@ -1,4 +1,4 @@
-use super::{Ack, Congestion, CongestionControl, Copa, Cubic, KcpControl, PACING_BURST, Sent};
+use super::{Ack, Congestion, CongestionControl, Cubic, Delay, KcpControl, PACING_BURST, Sent};
 use crate::kcp::config::Config;
 use crate::kcp::send::Sender;
 use crate::time::Time;
@@ -27,7 +27,7 @@ impl Controller {
         match congestion {
             Congestion::None | Congestion::Kcp => Self::Kcp(KcpControl::default()),
             Congestion::Cubic => Self::custom(Box::new(Cubic::new())),
-            Congestion::Copa => Self::custom(Box::new(Copa::new())),
+            Congestion::Delay => Self::custom(Box::new(Delay::new())),
             Congestion::Own(make) => Self::custom(make()),
         }
     }

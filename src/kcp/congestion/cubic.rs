@@ -72,6 +72,30 @@ impl Cubic {
         }
     }
 
+    /// Begins with a window of `bytes`, in the conservative phase of slow start: others fill the path already.
+    pub(super) fn beside_others(window: Window, rounds: Rounds, bytes: u64, mss: u16) -> Self {
+        let mut cubic = Self { window, rounds, conservative: Some((0, 0)), w_max: bytes, ..Self::new() };
+        cubic.window.set(bytes, mss);
+        cubic
+    }
+
+    pub(super) fn set(&mut self, bytes: u64, mss: u16) {
+        self.window.set(bytes, mss);
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.window.bytes
+    }
+
+    pub(super) const fn is_recovering(&self) -> bool {
+        self.is_recovering
+    }
+
+    /// Whether the window is about as large as before the last reduction.
+    pub(super) const fn is_back(&self) -> bool {
+        self.window.bytes >= self.w_max / 100 * 97
+    }
+
     const fn is_in_slow_start(&self) -> bool {
         self.window.bytes < self.ssthresh
     }

@@ -2,16 +2,19 @@
 //! [`Congestion`] chooses one; docs/TUNING.md compares them.
 
 mod controller;
-mod copa;
 mod cubic;
+mod delay;
 pub(crate) mod kcp;
+mod rival;
+mod start;
 #[cfg(test)]
 mod tests;
+mod tolerance;
 mod window;
 
 pub(super) use controller::Controller;
-pub(crate) use copa::Copa;
 pub(crate) use cubic::Cubic;
+pub(crate) use delay::Delay;
 pub(crate) use kcp::KcpControl;
 pub(super) use kcp::Undo;
 
@@ -31,9 +34,9 @@ pub enum Congestion {
     /// CUBIC (RFC 9438), as in most of TCP. Takes loss as the sign of a full path, and fills the queue at the
     /// bottleneck until there is loss. Gives a fair share beside such flows.
     Cubic,
-    /// Copa. Keeps the queue at the bottleneck short, and does not take loss as the sign of a full path. For bulk data
-    /// beside a game.
-    Copa,
+    /// Keeps the queue at the bottleneck short, by delay, and does not take loss as the sign of a full path. Follows paths
+    /// whose rate varies, and competes with flows that fill the queue. For bulk data beside a game.
+    Delay,
     /// Your own controller. [`Kcp::new`](super::Kcp::new) or [`Kcp::configure`](super::Kcp::configure) calls the
     /// function once per control block.
     Own(fn() -> Box<dyn CongestionControl>),

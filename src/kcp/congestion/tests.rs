@@ -1,6 +1,6 @@
 //! Properties of every controller.
 
-use super::{Ack, CongestionControl, Copa, Cubic, Loss, Sent};
+use super::{Ack, CongestionControl, Cubic, Delay, Loss, Sent};
 use crate::seq::Sn;
 use crate::time::Time;
 use proptest::prelude::*;
@@ -64,8 +64,8 @@ fn fill(control: &mut impl CongestionControl) -> Time {
 }
 
 #[test]
-fn copa_slows_down_when_more_is_lost_than_arrives() {
-    let mut control = Copa::new();
+fn delay_slows_down_when_more_is_lost_than_arrives() {
+    let mut control = Delay::new();
     let now = fill(&mut control);
     let before = control.window();
     control.on_loss(&Loss { fast: 2 * before, ..loss(now) });
@@ -157,7 +157,7 @@ proptest! {
         mss in 26u16..=65_483,
         events in prop::collection::vec((prop_oneof![0u64..100_000, any::<u32>().prop_map(u64::from)], event()), 1..300),
     ) {
-        let controls: [Box<dyn CongestionControl>; 2] = [Box::new(Copa::new()), Box::new(Cubic::new())];
+        let controls: [Box<dyn CongestionControl>; 2] = [Box::new(Delay::new()), Box::new(Cubic::new())];
         for mut control in controls {
             let mut now = Time::ZERO;
             for (step, event) in &events {

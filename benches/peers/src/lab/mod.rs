@@ -171,11 +171,11 @@ pub(crate) fn transfers(rounds: u64, named: &str) {
         warm: 0,
         patience: Duration::from_secs(30),
     };
-    let controllers = [Congestion::None, Congestion::Cubic, Congestion::Copa];
+    let controllers = [Congestion::None, Congestion::Cubic, Congestion::Delay];
     let ours = controllers.iter().map(|congestion| Peer::Bare(*congestion, 0));
     let others = [
         Peer::Session(Congestion::Cubic, 0),
-        Peer::Session(Congestion::Copa, 0),
+        Peer::Session(Congestion::Delay, 0),
         Peer::Quinn(false),
         Peer::Quinn(true),
         Peer::Tcp("cubic"),
