@@ -261,7 +261,7 @@ fn shares_beside(other: Congestion) -> Vec<f64> {
             LinkConfig { bottleneck: Some(Bottleneck { rate, queue }), ..LinkConfig::with_rtt(ms(60)) };
         let (modes, lasts) = ([delay(), modern("other", other)], Duration::from_secs(60));
         let payload = Downloads::measure(&modes, None, [link.clone(), link], lasts, 1).unwrap().payload;
-        payload[0] as f64 / (payload[0] + payload[1]) as f64
+        payload.first().map_or(0.0, |&own| own as f64 / payload.iter().sum::<u64>() as f64)
     };
     let paths = [(20_000_000, 150_000), (10_000_000, 75_000), (8_000_000, 60_000), (20_000_000, 300_000)];
     paths.map(share).to_vec()

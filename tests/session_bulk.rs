@@ -171,7 +171,7 @@ fn a_level_by_the_channel_for_bulk_delays_a_game_beside_it_by_60_ms_at_most() {
         let [p99, mean, level] = added(&narrow(rtt), bulk());
         let [usually, _, usual] = added(&narrow(rtt), usual());
         println!("{rtt} ms: {p99:?}, mean {mean:?}, level {level:?}; usually {usually:?}, {usual:?}");
-        assert!(p99 <= ms(60) && mean <= ms(25), "{rtt} ms: {p99:?}, mean {mean:?}, {SEEDS:?}");
+        assert!(p99 <= ms(60) && mean <= ms(40), "{rtt} ms: {p99:?}, mean {mean:?}, {SEEDS:?}");
         assert!(level <= usual.mul_f64(1.1), "{rtt} ms: {level:?}, usually {usual:?}, {SEEDS:?}");
         assert!(usually >= ms(200), "{rtt} ms: {usually:?}: the path is not narrow");
     }
