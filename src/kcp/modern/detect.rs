@@ -1,5 +1,6 @@
 //! Decides whether a transmission is lost. [`Rack::due`] decides and changes nothing.
 
+use super::late::Lateness;
 use crate::kcp::observe::Cause;
 use crate::kcp::rtt::Rtt;
 use crate::pace::Reordering;
@@ -20,7 +21,11 @@ pub(in crate::kcp) struct Rack {
     /// has arrived.
     pub(super) held: Option<Time>,
     /// How much later than later transmissions one may arrive.
+    pub(super) lateness: Lateness,
+    /// The same with repairs, which rebuild much of what is lost before it is resent: the longest seen.
     pub(super) reordering: Reordering,
+    /// Whether there are repairs.
+    pub(super) has_repairs: bool,
     /// When something was last acknowledged, or first sent after silence.
     progress: Time,
     /// While nothing is acknowledged: when to send the next few segments as probes.
@@ -78,7 +83,9 @@ impl Rack {
             Some((newest, newest_rtt)) if !newest.is_before(sent) => {
                 if self.newest_at < now && sent.is_before(newest) {
                     let by = age.saturating_sub(newest_rtt);
-                    self.reordering.came_late(by, rtt.min().unwrap_or(0).into());
+                    let rtt_min = rtt.min().unwrap_or(0).into();
+                    self.lateness.came_late(by, rtt_min);
+                    self.reordering.came_late(by, rtt_min);
                 }
                 return false;
             }
@@ -161,7 +168,7 @@ impl Rack {
             return FIRST.max(u64::from(rtt.srtt) * 3 / 2); // an assumed round trip may be wrong
         }
         let deviation = u64::from(rtt.rttvar) * DEVIATIONS;
-        let margin = deviation.max(GRANULARITY).max(self.reordering.allowance) + self.ack_delay;
+        let margin = deviation.max(GRANULARITY).max(self.allowance()) + self.ack_delay;
         // If every segment is sent twice, nothing measures how long the first takes. Source: P. Karn, C. Partridge
         // 1987, in part.
         let unsure = if self.is_open { UNSURE } else { UNSURE_CWND };
@@ -171,10 +178,14 @@ impl Rack {
         self.impatience.map_or(timeout, |longest| timeout.min(longest))
     }
 
+    const fn allowance(&self) -> u64 {
+        if self.has_repairs { self.reordering.allowance } else { self.lateness.allowance }
+    }
+
     /// When a transmission counts as overtaken by the newest arrival, if it was sent before that.
     fn overtaken_at(&self, sent: Sent) -> Option<Time> {
         let (_, newest_rtt) = self.newest.filter(|(newest, _)| sent.is_before(*newest))?;
-        Some(sent.at.after(newest_rtt + self.reordering.allowance))
+        Some(sent.at.after(newest_rtt + self.allowance()))
     }
 }
 

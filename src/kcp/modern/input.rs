@@ -86,11 +86,14 @@ impl<O: Output> Kcp<O> {
             rack.progress(now);
         }
         let Arrivals { newest, named, oldest, needless, has_first, has_resend, .. } = acked.arrivals;
-        let Arrivals { excused, latest, shows_loss, .. } = acked.arrivals;
+        let Arrivals { excused, latest, shows_loss, shows_resend, .. } = acked.arrivals;
         if let Some((_, age)) = newest
             && rack.held.is_none()
         {
             hold.saw(now, oldest.saturating_sub(age), named >= MANY);
+        }
+        if shows_resend && needless == 0 {
+            rack.lateness.was_lost();
         }
         // Each resend hides when the transmission before it arrived.
         rack.unsure(has_resend && !has_first && needless == 0);
@@ -158,6 +161,8 @@ pub(in crate::kcp) struct Arrivals {
     /// The newest token, also if it is that of a repair, and whether one of them shows that a segment had been lost.
     latest: Option<Millis>,
     shows_loss: bool,
+    /// Whether an ACK names a resend, so what it replaced had not arrived.
+    shows_resend: bool,
     /// Whether a transmission arrived that tells how long it took: its segment was sent only once, or the transmission
     /// before was sent so long ago that it must be lost.
     has_first: bool,
@@ -191,6 +196,7 @@ impl Arrivals {
         if flight.xmit == 1 {
             self.has_first = true;
         } else if flight.ts == ts {
+            self.shows_resend = true;
             let before = self.age(flight.resend_at);
             self.has_resend |= before < BEAT_MAX;
             self.has_first |= before >= BEAT_MAX;

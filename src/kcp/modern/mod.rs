@@ -7,6 +7,7 @@
 mod detect;
 mod hold;
 mod input;
+mod late;
 mod protect;
 mod proven;
 mod rebuild;
