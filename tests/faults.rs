@@ -97,7 +97,7 @@ fn game([alice, bob]: [Config; 2], link: &LinkConfig, seed: u64) -> Game {
 
 /// Both ends send a message every [`TICK`]; `before` is called before each.
 fn play(game: &mut Game, messages: usize, mut before: impl FnMut(usize, &mut Game)) {
-    let limit = sent_at(messages) + Duration::from_secs(20_000);
+    let limit = sent_at(messages) + Duration::from_secs(1_000_000);
     for number in 0..messages {
         before(number, game);
         game.alice.send(game.now());
@@ -165,7 +165,8 @@ fn paths() -> Vec<Path> {
         path_of("nothing lost", path(0.0), [20, 20], [40, 60]),
         path_of("10 %", path(0.1), [250, 250], [800, 800]),
         path_of("30 %", path(0.3), [1_000, 1_000], [2_000, 4_000]),
-        path_of("60 %", path(0.6), [4_000, 4_000], [15_000, 5_000_000]),
+        // The timeout of ikcp.c grows without a limit: one run of 40 takes longer than an hour.
+        path_of("60 %", path(0.6), [4_000, 4_000], [15_000, 1_000_000_000]),
         path_of("bursts", LinkConfig { loss, ..path(0.0) }, [800, 800], [2_000, 4_000]),
         path_of("reordered and doubled", late, [25, 150], [80, 100]), // nothing is lost, so all of these are needless
         path_of("a partition of 30 s", partition, [400, 700], [31_000, 120_000]),
