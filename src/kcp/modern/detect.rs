@@ -24,7 +24,7 @@ pub(in crate::kcp) struct Rack {
     pub(super) lateness: Lateness,
     /// The same with repairs, which rebuild much of what is lost before it is resent: the longest seen.
     pub(super) reordering: Reordering,
-    /// Whether there are repairs.
+    /// Whether the peer rebuilds from repairs.
     pub(super) has_repairs: bool,
     /// When something was last acknowledged, or first sent after silence.
     progress: Time,

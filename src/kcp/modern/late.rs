@@ -7,8 +7,8 @@ use std::iter::once;
 ///
 /// A longer allowance delays the resend of all that is lost. A shorter one resends more of what is only late. An
 /// acknowledgement names its transmission, so it is known how late each was, whether it was resent or not, and thus
-/// what any allowance would have cost. Only a resend that an acknowledgement names shows a loss. No choice causes more than four needless resends for each loss, because a whole
-/// round trip would then cost less.
+/// what any allowance would have cost. Only a resend that an acknowledgement names shows a loss. No choice causes more
+/// than four needless resends for each loss, because a whole round trip would then cost less.
 ///
 /// Source: RFC 8985 (6.2, step 4) for the allowance. There it grows with each round trip that has needless resends, and
 /// lasts for 16 recoveries. Where one packet of a hundred is very late, that delays every resend by up to a round trip
@@ -56,7 +56,8 @@ impl Lateness {
 
     fn forget_half(&mut self) {
         self.losses /= 2;
-        self.late.iter_mut().for_each(|count| *count /= 2);
+        // Never to nothing: as long as nothing gets lost, the longest counts.
+        self.late.iter_mut().for_each(|count| *count = count.div_ceil(2));
     }
 
     /// Chooses the mark that costs least: every loss waits for it, and what came later was resent. The shortest of
@@ -115,7 +116,7 @@ mod tests {
         let mut lateness = Lateness::default();
         lateness.came_late(30_000, RTT);
         (0..10_000).for_each(|_| lateness.came_late(5000, RTT));
-        assert!((33_750..38_000).contains(&lateness.allowance), "{lateness:?}");
+        assert!((33_750..40_000).contains(&lateness.allowance), "{lateness:?}");
         lateness.came_late(20 * RTT, RTT);
         assert_eq!(lateness.allowance, RTT, "never more than a round trip");
     }

@@ -78,6 +78,11 @@ impl Protection {
         self.peer = mark.checked_sub(1).map_or(Peer::Stock, |loss| Peer::Rebuilds { loss });
     }
 
+    /// Whether the peer rebuilds.
+    pub(super) const fn is_of_use(&self) -> bool {
+        matches!(self.peer, Peer::Rebuilds { .. })
+    }
+
     /// This many resends were certainly needless: the transmission before each has arrived.
     pub(super) fn excuse_named(&mut self, resends: u32) {
         if self.peer != Peer::Stock {

@@ -90,7 +90,7 @@ impl ByTime {
         }
         let is_few = transmit.sender.waiting() <= transmit.room();
         // Set before that, because what a shorter timeout declares lost would require another flush at once.
-        self.rack.has_repairs = transmit.config.has_repairs();
+        self.rack.has_repairs = self.protection.is_of_use();
         self.rack.is_open = transmit.congestion.is_open(transmit.config);
         self.rack.is_bulk = !is_few && transmit.congestion.is_paced();
         let (held, waits) = (self.hold.get(!is_few), self.protection.ack_delay(rtt));

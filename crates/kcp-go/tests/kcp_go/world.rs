@@ -4,10 +4,10 @@ use crate::machine::Whole as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater::kcp::{Modern, Recovery};
-use whitewater::{Repairs, Time};
 use whitewater::kcp::{self, Conv, PeerEvent, PeerId, Peers, PeersConfig};
+use whitewater::kcp::{Modern, Recovery};
 use whitewater::machine::Machine as _;
+use whitewater::{Repairs, Time};
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Shards, Stats};
 use whitewater_sim::{Link, LinkConfig, Loss, SimRng};
 
