@@ -55,9 +55,9 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Has `bytes` from the beginning.
-    pub(crate) fn with(bytes: u64) -> Self {
-        Self { earned: bytes * u64::from(WHOLE) }
+    /// Adds `bytes`, whatever was sent.
+    pub(crate) fn grant(&mut self, bytes: u64) {
+        self.earned += bytes * u64::from(WHOLE);
     }
 
     /// Adds a `share` of `bytes`, which were sent for the first time.

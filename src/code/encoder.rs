@@ -157,11 +157,6 @@ pub(crate) struct Protector {
 }
 
 impl Protector {
-    /// Makes repairs, and has `bytes` for the first ones.
-    pub(crate) fn with(bytes: u64) -> Self {
-        Self { budget: Budget::with(bytes), ..Self::default() }
-    }
-
     /// Writes the payload of a repair of `source` to `to`, whose length must be `draft.len`.
     pub(crate) fn write(&mut self, source: &impl Source, draft: &Draft, to: &mut [u8]) {
         self.encoder.begin(self.index);

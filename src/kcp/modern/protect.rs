@@ -30,8 +30,8 @@ pub(in crate::kcp) struct Protection {
     /// The first new segment of each of the last two flushes, the later first, to copy from. `None`: there was none.
     flushes: [Option<Sn>; 2],
     pub(super) gap: Gap,
-    /// For how many packets the last repair let acknowledgements wait.
-    patience: u8,
+    /// For how many packets the last repair let acknowledgements wait. `None`: there was no reason to send one.
+    patience: Option<u8>,
     pub(super) floor: Floor,
     /// The first segment that pacing left unprotected.
     unprotected: Option<Sn>,
@@ -58,12 +58,12 @@ impl Default for Protection {
         Self {
             peer: Peer::Unknown,
             resent: LossShare::assumed(ASSUMED),
-            protector: Protector::with(FIRST),
+            protector: Protector::default(),
             timely: Timely::default(),
             is_rich: false,
             flushes: [None; 2],
             gap: Gap::default(),
-            patience: 0,
+            patience: None,
             floor: Floor::default(),
             unprotected: None,
             together: 16,
@@ -103,7 +103,7 @@ impl Protection {
     pub(super) fn ack_delay(&self, rtt: &Rtt) -> Option<u64> {
         let Peer::Rebuilds { .. } = self.peer else { return None };
         let lost = if self.resent.get() > MANY_LOST { self.gap.average } else { 0 };
-        let patience = self.patience.min(self.gap.patience(rtt));
+        let patience = self.patience.unwrap_or(0).min(self.gap.patience(rtt));
         Some(self.gap.wait().map_or(0, |wait| lost + wait * u64::from(patience)))
     }
 
@@ -144,9 +144,13 @@ impl Protection {
             Peer::Stock => self.copy(transmit, first),
             Peer::Rebuilds { .. } => {
                 let patience = self.gap.patience(rtt);
+                if patience > 0 && self.patience.is_none() {
+                    self.protector.budget.grant(FIRST);
+                    self.patience = Some(0);
+                }
                 let sent = self.repair(transmit, first, patience);
                 if sent > 0 {
-                    self.patience = patience;
+                    self.patience = Some(patience);
                 }
                 self.unprotected = (!transmit.congestion.allows()).then_some(first);
                 sent
@@ -330,7 +334,7 @@ const JITTER: u32 = 5_000;
 /// Share of bytes from which on repairs leave in datagrams of their own, of 65,535. They cost more bytes then, but what is
 /// lost need not wait for the next segment.
 const RICH: u32 = WHOLE * 2 / 5;
-/// Bytes for repairs before anything was lost: a small one, which tells the peer that acknowledgements may wait.
+/// Bytes for a small repair, whatever is lost, that tells the peer that acknowledgements may wait.
 const FIRST: u64 = 160;
 /// Most repairs at once for few segments.
 const FEW: u32 = 2;

@@ -281,4 +281,4 @@ const JUDGED_MAX: i32 = 256;
 const REMEMBERED: u16 = 256;
 const REMEMBERED_BYTES: u32 = 64 << 10;
 /// Datagrams without a sign of loss after which no segments are remembered.
-const REST: u16 = 256;
+const REST: u16 = 64;
