@@ -57,13 +57,8 @@ impl Decoder {
         Self { history, solver, sum, mss, effort: Effort::FULL, stats: DecoderStats::default() }
     }
 
-    /// Bytes of memory that the remembered segments take.
-    pub(crate) const fn memory(&self) -> usize {
-        self.history.memory()
-    }
-
-    /// Bytes of memory that the decoder owns in total.
-    pub(crate) fn memory_in_all(&self) -> usize {
+    /// Bytes of memory that it owns: what it remembers, and the repairs that wait, at most 96 and their buffers.
+    pub(crate) fn memory(&self) -> usize {
         self.history.memory() + self.solver.memory() + self.sum.memory()
     }
 

@@ -145,8 +145,7 @@ impl<O: Output> Kcp<O> {
     }
 
     /// Bytes of heap that the control block owns, used or not, accurate to a few hundred. Does not walk over segments.
-    /// Does not count the output, buffers shared with their owner, and the state that rebuilds lost segments, which is
-    /// at most 96 KiB while repairs wait.
+    /// Does not count the output and buffers shared with their owner.
     #[must_use]
     pub fn memory(&self) -> usize {
         let work = self.work.as_deref().map_or(0, Work::memory);

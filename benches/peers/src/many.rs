@@ -81,7 +81,8 @@ pub(crate) fn table(count: usize) {
 /// A look-up among peers whose addresses and convs an attacker has chosen, compared with one among random
 /// peers.
 fn flooded() {
-    let config = PeersConfig { kcp: Kcp::default(), max_peers: CHOSEN, memory: 1 << 40, ..PeersConfig::registered() };
+    let config =
+        PeersConfig { kcp: Kcp::default(), max_peers: CHOSEN, memory: 1 << 40, ..PeersConfig::registered() };
     let now = Time::from_millis(1000);
     let scattered = |index: usize| index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8 & 0xff_ffff;
     let choices: [(&str, &dyn Fn(usize) -> (usize, u32)); 4] = [

@@ -53,7 +53,7 @@ impl Rebuild {
         Self { decoder, since: nxt, calm: 0, loss, segment: Vec::new(), waits: Waits::default() }
     }
 
-    /// Bytes of memory that it owns, used or not, without waiting repairs.
+    /// Bytes of memory that it owns, used or not.
     pub(in crate::kcp) fn memory(&self) -> usize {
         size_of::<Self>() + self.decoder.memory() + self.segment.capacity()
     }

@@ -113,7 +113,7 @@ impl PacketRepairs {
 
     /// Bytes of heap memory that it owns.
     pub(super) fn memory(&self) -> usize {
-        let decoder = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory_in_all();
+        let decoder = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory();
         let work = self.work.as_deref().map_or(0, Work::memory);
         work + self.decoder.as_deref().map_or(0, decoder)
     }

@@ -39,7 +39,8 @@ impl Kind for ByTime {
 
 impl<K: Kind> Bare<K> {
     pub(super) fn new(count: usize, seed: u32) -> Self {
-        let config = PeersConfig { kcp: K::config(), max_peers: count, memory: 1 << 40, ..PeersConfig::registered() };
+        let config =
+            PeersConfig { kcp: K::config(), max_peers: count, memory: 1 << 40, ..PeersConfig::registered() };
         let mut peers = Peers::new(&config, &mut random(seed)).expect("it is in range");
         let register = |index| peers.register(time(0), address(index), Conv(0x7777));
         let ids = (0..count).map(register).map(|id| id.expect("there is room")).collect();

@@ -27,10 +27,10 @@ use whitewater::{Channel, ChannelConfig, Repairs, SessionConfig};
 enum Peer {
     /// A datagram per message, which the rig itself is judged by.
     Udp,
-    /// Bare KCP by time, with this congestion control and percentage of repairs.
-    Bare(Congestion, u8),
+    /// Bare KCP by time, with this congestion control and these repairs.
+    Bare(Congestion, Repairs),
     /// The same in an encrypted session.
-    Session(Congestion, u8),
+    Session(Congestion, Repairs),
     TokioKcp,
     /// With 3 packets of parity to 10 of data.
     Kcptun,
@@ -172,10 +172,10 @@ pub(crate) fn transfers(rounds: u64, named: &str) {
         patience: Duration::from_secs(30),
     };
     let controllers = [Congestion::None, Congestion::Cubic, Congestion::Delay];
-    let ours = controllers.iter().map(|congestion| Peer::Bare(*congestion, 0));
+    let ours = controllers.iter().map(|congestion| Peer::Bare(*congestion, Repairs::Auto));
     let others = [
-        Peer::Session(Congestion::Cubic, 0),
-        Peer::Session(Congestion::Delay, 0),
+        Peer::Session(Congestion::Cubic, Repairs::Auto),
+        Peer::Session(Congestion::Delay, Repairs::Auto),
         Peer::Quinn(false),
         Peer::Quinn(true),
         Peer::Tcp("cubic"),
@@ -327,9 +327,8 @@ impl Setup {
     fn new(peer: Peer, load: Load) -> Self {
         let (congestion, repairs) = match peer {
             Peer::Bare(congestion, repairs) | Peer::Session(congestion, repairs) => (congestion, repairs),
-            _ => (Congestion::None, 0),
+            _ => (Congestion::None, Repairs::Off),
         };
-        let repairs = if repairs > 0 { Repairs::Budget(repairs) } else { Repairs::Off };
         let recovery = Recovery::Modern(Modern { repairs, ..Modern::default() });
         let mut kcp = Config { congestion, recovery, ..Config::default() };
         let mut session = SessionConfig::default();
@@ -360,12 +359,12 @@ fn peers(tcp: &'static str) -> [Peer; 11] {
     let none = Congestion::None;
     [
         Peer::Udp,
-        Peer::Bare(none, 0),
-        Peer::Bare(none, 30),
-        Peer::Bare(none, 100),
-        Peer::Session(none, 0),
-        Peer::Session(none, 30),
-        Peer::Session(none, 100),
+        Peer::Bare(none, Repairs::Off),
+        Peer::Bare(none, Repairs::Auto),
+        Peer::Bare(none, Repairs::Budget(100)),
+        Peer::Session(none, Repairs::Off),
+        Peer::Session(none, Repairs::Auto),
+        Peer::Session(none, Repairs::Budget(100)),
         Peer::TokioKcp,
         Peer::Kcptun,
         Peer::Quinn(false),
@@ -379,14 +378,18 @@ fn name(peer: Peer) -> String {
         Congestion::Cubic => ", CUBIC".into(),
         congestion => format!(", {congestion:?}"),
     };
-    let repairs = |percent| if percent == 0 { String::new() } else { format!(", repairs {percent} %") };
+    let repairs = |repairs| match repairs {
+        Repairs::Off => ", no repairs".to_owned(),
+        Repairs::Budget(percent) => format!(", repairs {percent} %"),
+        _ => String::new(),
+    };
     match peer {
         Peer::Udp => "a UDP datagram: the rig itself".into(),
-        Peer::Bare(congestion, percent) => {
-            format!("bare KCP by time{}{}", control(congestion), repairs(percent))
+        Peer::Bare(congestion, of) => {
+            format!("bare KCP by time{}{}", control(congestion), repairs(of))
         }
-        Peer::Session(congestion, percent) => {
-            format!("encrypted session{}{}", control(congestion), repairs(percent))
+        Peer::Session(congestion, of) => {
+            format!("encrypted session{}{}", control(congestion), repairs(of))
         }
         Peer::TokioKcp => "tokio_kcp, fast".into(),
         Peer::Kcptun => "kcptun, fast3, 10 + 3 FEC".into(),

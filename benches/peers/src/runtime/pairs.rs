@@ -45,8 +45,8 @@ pub(super) async fn pair(name: &str, stream: bool, flush: bool) -> (Box<dyn Stre
 }
 
 async fn bare(kcp: Config) -> (Box<dyn Stream>, Box<dyn Stream>) {
-    let listener =
-        ours::KcpListener::bind(ANY, &kcp::PeersConfig { kcp, ..kcp::PeersConfig::default() }).expect("a port");
+    let listener = ours::KcpListener::bind(ANY, &kcp::PeersConfig { kcp, ..kcp::PeersConfig::default() })
+        .expect("a port");
     let near = ours::KcpStream::connect(listener.local_addr(), Conv(7), &kcp).expect("a socket");
     greet(near, async { listener.accept().await.expect("a socket").0 }).await
 }

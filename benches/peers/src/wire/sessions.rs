@@ -81,7 +81,8 @@ impl Ends {
             ..SessionConfig::default()
         };
         let psk = suite.needs_psk().then(|| [7; 32].into());
-        let server = ServerConfig { suites: vec![suite], psk: psk.clone(), ..ServerConfig::insecure(config.clone()) };
+        let server =
+            ServerConfig { suites: vec![suite], psk: psk.clone(), ..ServerConfig::insecure(config.clone()) };
         let client = ClientConfig { suite, psk, ..ClientConfig::insecure(config) };
         let (server, mut client) =
             (Server::new(&server, random(1)).unwrap(), Client::new(&client, random(2)).unwrap());
