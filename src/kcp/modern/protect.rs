@@ -110,7 +110,8 @@ impl Protection {
     /// A datagram acknowledged this many segments in a row, of which none was lost. If they left in several flushes, their
     /// acknowledgements have waited for each other.
     pub(super) fn acknowledged(&mut self, segments: u32) {
-        self.saved += (16 * segments / self.together).saturating_sub(1);
+        let saved = (16 * segments / self.together).saturating_sub(1);
+        self.saved = self.saved.saturating_add(saved); // without repairs nothing spends it
     }
 
     /// Protects what is in flight, as far as the budget allows, after `resent` resends and the new segments from
