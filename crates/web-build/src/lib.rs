@@ -1,0 +1,1 @@
+//! Builds a crate for browsers.

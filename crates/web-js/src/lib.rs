@@ -1,0 +1,1 @@
+//! The classes of the npm package.

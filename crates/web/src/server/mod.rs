@@ -1,0 +1,1 @@
+//! The transport of browsers beside the socket of a server.
