@@ -132,12 +132,24 @@ pub struct Arrival {
     pub address: SocketAddr,
     /// The ECN mark in its IP header; `None` if there was none or it is unknown.
     pub ecn: Option<Ecn>,
+    /// What it came in.
+    pub underlay: Underlay,
 }
 
 impl From<SocketAddr> for Arrival {
     fn from(address: SocketAddr) -> Self {
-        Self { address, ecn: None }
+        Self { address, ecn: None, underlay: Underlay::default() }
     }
+}
+
+/// What carries the datagrams of a peer. The default is UDP, which promises nothing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "built by every transport")]
+pub struct Underlay {
+    /// They are encrypted and authenticated by TLS, as those of WebTransport.
+    pub is_private: bool,
+    /// None is lost and all keep their order, as in a WebSocket.
+    pub is_lossless: bool,
 }
 
 /// Where a datagram goes.

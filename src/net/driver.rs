@@ -3,6 +3,7 @@
 use super::clock::{Clock, WallClock};
 use super::shards::Neighbours;
 use super::tally::{SocketStats, SocketTraffic};
+use super::transport::Beside;
 use super::way::Way;
 use crate::machine::{Arrival, Ecn, Machine, Transmit};
 use crate::session::SessionConfig;
@@ -246,6 +247,7 @@ impl<M: Machine> Drop for Driver<M> {
 pub(super) struct Line<M, S = UdpSocket> {
     pub(super) port: Port<S>,
     pub(super) neighbours: Option<Neighbours<M>>,
+    pub(super) beside: Option<Beside>,
     wall: WallClock,
     /// The way to the one peer that this end has.
     way: Option<Way>,
@@ -253,7 +255,7 @@ pub(super) struct Line<M, S = UdpSocket> {
 
 impl<M: Machine, S: Socket> Line<M, S> {
     pub(super) fn new(port: Port<S>) -> Self {
-        Self { port, neighbours: None, wall: WallClock::default(), way: None }
+        Self { port, neighbours: None, beside: None, wall: WallClock::default(), way: None }
     }
 
     /// Starts to watch whether another network leads to the peer.
@@ -286,7 +288,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
     /// Hands the next datagram that was read to the machine, or on to the shard that owns it; `false`: there is none.
     pub(super) fn hand_in(&mut self, now: Time, machine: &mut M) -> bool {
         let Some(Datagram { bytes, from, ecn, .. }) = self.port.pop() else { return false };
-        let from = Arrival { address: from, ecn: Ecn::from_bits(ecn) };
+        let from = Arrival { ecn: Ecn::from_bits(ecn), ..from.into() };
         match &mut self.neighbours {
             None => machine.handle_datagram(now, from, bytes),
             Some(others) => others.hand_in(now, machine, from, bytes),
@@ -294,9 +296,17 @@ impl<M: Machine, S: Socket> Line<M, S> {
         true
     }
 
-    /// Hands in what the others on the port have handed on, a bounded number; returns whether there may be more.
-    pub(super) fn hand_in_strays(&self, now: Time, machine: &mut M) -> bool {
-        self.neighbours.as_ref().is_some_and(|others| others.hand_in_strays(now, machine))
+    /// Whether datagrams come by other ways than the socket.
+    #[cfg(feature = "tokio")]
+    pub(super) const fn has_others(&self) -> bool {
+        self.neighbours.is_some() || self.beside.is_some()
+    }
+
+    /// Hands in what the others on the port have handed on and what came beside the socket, a bounded number; returns whether there may be
+    /// more.
+    pub(super) fn hand_in_strays(&mut self, now: Time, machine: &mut M) -> bool {
+        let has_more = self.neighbours.as_ref().is_some_and(|others| others.hand_in_strays(now, machine));
+        self.beside.as_mut().is_some_and(|beside| beside.hand_in(now, machine)) || has_more
     }
 
     /// Gathers what is due, until it is time to flush, and at most what is `left` to send; returns whether that was all.
@@ -306,6 +316,12 @@ impl<M: Machine, S: Socket> Line<M, S> {
                 return true;
             };
             *left -= 1;
+            if let Some(Beside { transport, .. }) = &mut self.beside
+                && transport.carries(address)
+            {
+                transport.send(address, self.port.staged());
+                continue; // the next datagram replaces it on the stage
+            }
             if let Some(way) = &mut self.way {
                 way.lead_to(address);
             }

@@ -100,6 +100,7 @@ mod tally;
 pub(crate) mod thread;
 #[cfg(feature = "tokio")]
 pub(crate) mod tokio;
+mod transport;
 mod verbs;
 mod way;
 
@@ -108,6 +109,7 @@ pub use driver::Driver;
 pub use error::Error;
 pub(crate) use front::{Client, Server};
 pub use tally::{SocketStats, SocketTraffic};
+pub use transport::{Transport, Waker};
 #[doc(inline)]
 pub use whitewater_udp::SocketBuffers;
 

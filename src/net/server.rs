@@ -4,6 +4,7 @@ use super::clock::{Clock, random};
 use super::driver::{Driver, MANY_PEERS, farewell, within};
 use super::error::Error;
 use super::shards::{Wake, meet, sockets};
+use super::transport::{Beside, Transport, Waker};
 use crate::channel::{Channel, SendError};
 use crate::message::pack::Payload;
 use crate::session::{
@@ -101,6 +102,19 @@ impl Server {
             }
         }
         Ok(servers)
+    }
+
+    /// Serves the peers of a transport beside those of the socket, by the same sessions, limits and events. It replaces an earlier one, whose
+    /// sessions fall silent then.
+    ///
+    /// # Errors
+    ///
+    /// The system has nothing left that could wake the server.
+    pub fn attach(&mut self, mut transport: impl Transport + 'static) -> io::Result<()> {
+        let bell = self.line.port.bell()?;
+        transport.attached(Waker::new(move || bell.ring()));
+        self.line.beside = Some(Beside::new(transport));
+        Ok(())
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether

@@ -336,7 +336,7 @@ impl World {
                 let Some(mut datagram) = down.arrive(now).map(<[u8]>::to_vec) else { break };
                 let ecn = down.arrived_ecn();
                 if !client.frozen {
-                    let from = Arrival { address: server_address(), ecn };
+                    let from = Arrival { ecn, ..server_address().into() };
                     client.session.handle_datagram(now, from, &mut datagram);
                     self.drain();
                 }
@@ -385,7 +385,7 @@ impl World {
 
     fn serve_with(&mut self, from: SocketAddr, ecn: Option<Ecn>, datagram: &[u8]) {
         self.audit.entry(from).or_default().received += datagram.len() as u64;
-        self.server.handle_datagram(self.now, Arrival { address: from, ecn }, &mut datagram.to_vec());
+        self.server.handle_datagram(self.now, Arrival { ecn, ..from.into() }, &mut datagram.to_vec());
     }
 
     /// An unproven address never gets more bytes than it sent, and cookies are at most 0.07 of that.

@@ -50,6 +50,10 @@ impl Outbox {
         &mut self.bytes
     }
 
+    pub(crate) fn staged(&self) -> &[u8] {
+        self.bytes.get(self.end..).unwrap_or_default()
+    }
+
     pub(crate) fn commit(&mut self, to: SocketAddr, ecn: u8) {
         let (start, end) = (self.end, self.bytes.len());
         self.end = end;

@@ -177,6 +177,11 @@ impl<S: Socket> Port<S> {
         self.outbox.stage()
     }
 
+    /// The datagram on the [stage](Self::stage).
+    pub fn staged(&self) -> &[u8] {
+        self.outbox.staged()
+    }
+
     /// Queues the datagram on the [stage](Self::stage) for `to`, with these ECN bits if the system can set
     /// them.
     pub fn commit(&mut self, to: SocketAddr, ecn: u8) {

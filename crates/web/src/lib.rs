@@ -1,6 +1,9 @@
-//! Browsers as players of a [`whitewater`] server.
+//! Browsers as players of a [`whitewater`] server: WebTransport and WebSockets beside UDP, and the client for wasm32.
 
 #[cfg(target_arch = "wasm32")]
 mod client;
 #[cfg(not(target_arch = "wasm32"))]
 mod server;
+
+#[cfg(not(target_arch = "wasm32"))]
+pub use server::{Browsers, Certificate, Web, WebConfig, WebStats, listen};

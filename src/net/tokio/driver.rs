@@ -3,6 +3,7 @@
 use super::super::clock::Clock;
 use super::super::driver::Line;
 use super::super::shards;
+use super::super::transport::Waker;
 use super::core::Core;
 use super::shared::Shared;
 use crate::time::Time;
@@ -14,7 +15,7 @@ use std::net::{self, SocketAddr};
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{self, Context, Poll, ready};
 use std::time::Duration;
 use whitewater_udp::Port;
 
@@ -29,7 +30,7 @@ pub(super) struct Driver<C: Core> {
     sleeps_until: Option<Time>,
     put_off_at: Time,
     /// Tasks to wake once the mutex is free.
-    woken: Vec<Waker>,
+    woken: Vec<task::Waker>,
     /// Whether the tasks woken last have had their turn.
     has_waited: bool,
     /// Whether more tasks wait behind some of them.
@@ -37,12 +38,12 @@ pub(super) struct Driver<C: Core> {
 }
 
 /// Wakes the driver of a shard for datagrams that another one has handed over.
-pub(super) type Doorbell = Mutex<Option<Waker>>;
+pub(super) type Doorbell = Mutex<Option<task::Waker>>;
 
 impl shards::Wake for Doorbell {
     fn wake(&self) {
         let driver = self.lock().unwrap_or_else(PoisonError::into_inner).take();
-        driver.into_iter().for_each(Waker::wake);
+        driver.into_iter().for_each(task::Waker::wake);
     }
 }
 
@@ -90,14 +91,14 @@ impl<C: Core> Driver<C> {
         if !has_waited || self.line.port.has_read() {
             self.take_in(now);
             let has_woken = !self.woken.is_empty();
-            self.woken.drain(..).for_each(Waker::wake);
+            self.woken.drain(..).for_each(task::Waker::wake);
             if has_woken && !has_waited && received.is_ok() {
                 self.has_waited = true;
                 return Ok(Next::Later);
             }
         }
         let next = self.put_out(now, cx, is_full);
-        self.woken.drain(..).for_each(Waker::wake);
+        self.woken.drain(..).for_each(task::Waker::wake);
         if !is_full {
             let _ = poll_write(&mut self.line.port, cx)?; // if it is full, the task will be woken
         }
@@ -123,7 +124,12 @@ impl<C: Core> Driver<C> {
     fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
         let mut has_strays = false;
-        if self.line.neighbours.is_some() {
+        if let Some(mut beside) = state.attached.take() {
+            let doorbell = Arc::clone(&self.doorbell);
+            beside.transport.attached(Waker::new(move || shards::Wake::wake(&*doorbell)));
+            self.line.beside = Some(beside);
+        }
+        if self.line.has_others() {
             let mut doorbell = self.doorbell.lock().unwrap_or_else(PoisonError::into_inner);
             *doorbell = Some(cx.waker().clone()); // before checking what it would ring for
             drop(doorbell);
@@ -175,7 +181,7 @@ impl<C: Core> Driver<C> {
     fn fail(&mut self, error: &io::Error) {
         log::warn!("the socket on {} has failed: {error}", self.shared.local_addr);
         self.shared.lock().fail(error, &mut self.woken);
-        self.woken.drain(..).for_each(Waker::wake);
+        self.woken.drain(..).for_each(task::Waker::wake);
     }
 }
 
@@ -186,7 +192,7 @@ impl<C: Core> Future for Driver<C> {
         if std::mem::take(&mut self.has_behind) {
             let Self { shared, woken, .. } = &mut *self;
             shared.lock().wake_rest(woken);
-            woken.drain(..).for_each(Waker::wake);
+            woken.drain(..).for_each(task::Waker::wake);
         }
         for _ in 0..ROUNDS {
             match self.round(cx) {

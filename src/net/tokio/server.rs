@@ -4,6 +4,7 @@ use super::super::end::Id;
 use super::super::server::server;
 use super::super::shards::{Wake, meet, sockets};
 use super::super::tally::{SocketStats, SocketTraffic};
+use super::super::transport::Transport;
 use super::core::Sessions;
 use super::driver::{Driver, clock};
 use super::request::Request;
@@ -88,6 +89,14 @@ impl Server {
             ::tokio::spawn(driver);
         }
         Ok(Self { shards, first: AtomicUsize::new(0) })
+    }
+
+    /// Serves the peers of a transport as well; see [`Server::attach`](crate::Server::attach). With several shards, they are those of the
+    /// first.
+    pub fn attach(&self, transport: impl Transport + 'static) {
+        if let Some(shard) = self.shards.first() {
+            shard.shared.attach(transport);
+        }
     }
 
     /// The next connected session. If cancelled, it has taken none.

@@ -8,6 +8,7 @@
 use super::super::clock::Clock;
 use super::super::error::Error;
 use super::super::tally::{SocketStats, SocketTraffic};
+use super::super::transport::{Beside, Transport};
 use super::core::{Core, Member as _, Notice};
 use super::waiting::{For, Waiting};
 use crate::channel::RecvError;
@@ -51,6 +52,8 @@ pub(super) struct State<C: Core> {
     ended: Option<u16>,
     /// The waker of the driver while it sleeps.
     pub(super) driver: Option<Waker>,
+    /// A transport that the driver has not taken yet.
+    pub(super) attached: Option<Beside>,
     /// Sessions with tasks that wait for room behind one that was woken. They must be woken if that one does
     /// not run.
     pub(super) behind: Vec<C::Id>,
@@ -75,6 +78,7 @@ impl<C: Core> Shared<C> {
             is_accepting,
             ended: None,
             driver: None,
+            attached: None,
             behind: Vec::new(),
             next: None,
             failed: None,
@@ -86,6 +90,11 @@ impl<C: Core> Shared<C> {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the driver a transport.
+    pub(super) fn attach(&self, transport: impl Transport + 'static) {
+        self.change(|state| state.attached = Some(Beside::new(transport)));
     }
 
     /// Changes something and makes the driver handle it.

@@ -65,7 +65,7 @@ impl Connection {
     }
 
     fn open_data(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) -> bool {
-        let Arrival { address: from, ecn } = from;
+        let Arrival { address: from, ecn, .. } = from;
         self.keepalive.tick(now);
         if self.is_closed() {
             self.stats.rare_mut().rejected.late += 1;

@@ -7,6 +7,7 @@ use super::seat::{Place, TIME_WAIT};
 use super::stats::{Refusal, Refused, Why};
 use super::{Server, ServerConfig, Suite};
 
+use crate::machine::{Arrival, Underlay};
 use crate::rate::{host, network};
 use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, ResetKey, epoch_of};
@@ -25,9 +26,10 @@ use zeroize::Zeroizing;
 
 impl Server {
     /// Answers a HELLO with a cookie, and keeps no state for it.
-    pub(super) fn on_hello(&mut self, now: Time, from: SocketAddr, hello: &Hello) {
+    pub(super) fn on_hello(&mut self, now: Time, arrival: Arrival, hello: &Hello) {
         let &Hello { suite, protocol_id, cid, client_stamp, size: _ } = hello;
-        if let Err(refused) = self.check_offer(suite, protocol_id) {
+        let from = arrival.address;
+        if let Err(refused) = self.check_offer(suite, protocol_id, arrival.underlay) {
             self.count(now, from, refused);
             return match refused.refusal {
                 Refusal::Suite => self.deny(now, from, cid, DenyReason::Suite),
@@ -55,8 +57,9 @@ impl Server {
     /// Makes a session from a CONNECT, if everything is right. Without a good cookie there is no answer: a CONNECT is
     /// shorter than a HELLO, and a client that needs an answer also sends HELLOs. A CHALLENGE answers one whose ticket
     /// is not good, so that it costs no time: that one is as long as a HELLO.
-    pub(super) fn on_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) {
-        let Err(refused) = self.try_connect(now, from, connect) else { return };
+    pub(super) fn on_connect(&mut self, now: Time, arrival: Arrival, connect: &Connect<'_>) {
+        let Err(refused) = self.try_connect(now, arrival, connect) else { return };
+        let from = arrival.address;
         self.count(now, from, refused);
         let reason = match refused.refusal {
             Refusal::PerAddress | Refusal::PerNetwork | Refusal::Full => DenyReason::Busy,
@@ -71,8 +74,9 @@ impl Server {
         self.deny(now, from, connect.cid, reason);
     }
 
-    fn try_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) -> Result<(), Refused> {
-        let suite = self.check_offer(connect.suite, connect.protocol_id)?;
+    fn try_connect(&mut self, now: Time, arrival: Arrival, connect: &Connect<'_>) -> Result<(), Refused> {
+        let Arrival { address: from, underlay, .. } = arrival;
+        let suite = self.check_offer(connect.suite, connect.protocol_id, underlay)?;
         let ticket = self.check_address(now, from, connect)?;
         let mark = self.mark(connect);
         let is_known = self.seats.knows(now, mark);
@@ -100,12 +104,15 @@ impl Server {
         Ok(self.open(now, id, &mut guest, responder, &user, false)?)
     }
 
-    fn check_offer(&self, suite: u16, found: u64) -> Result<Suite, Refused> {
+    fn check_offer(&self, suite: u16, found: u64, underlay: Underlay) -> Result<Suite, Refused> {
         let ours = self.config.session.protocol_id;
         if found != ours {
             return Err(Refusal::Protocol.because(Why::Protocol { found, ours }));
         }
-        let suite = Suite::from_code(suite).filter(|suite| self.config.suites.contains(suite));
+        let ServerConfig { suites, checked_in_tls, .. } = &self.config;
+        let has_tls = *checked_in_tls && underlay.is_private;
+        let is_allowed = |suite: &Suite| suites.contains(suite) || (has_tls && *suite == Suite::Checked);
+        let suite = Suite::from_code(suite).filter(is_allowed);
         Ok(suite.ok_or(Refusal::Suite)?)
     }
 

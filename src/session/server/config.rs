@@ -18,6 +18,10 @@ settings! {
         /// The suites that clients may use, at least one. All but [`Suite::Checked`] need the feature `crypto`, and
         /// that one does not encrypt: see [`insecure`](Self::insecure).
         pub suites: Vec<Suite> = Vec::new(), 0..=64;
+        /// Whether clients whose datagrams come through TLS, as a browser's do ([`Underlay`](crate::machine::Underlay)), may also use
+        /// [`Suite::Checked`], so that nothing is encrypted twice. Whoever ends the TLS, such as a proxy, can then read and change
+        /// what they send. Such a client proves nothing but its address. Not for a server with `tokens`. Off by default.
+        pub checked_in_tls: bool = false;
         /// Verifies connect tokens: only clients with a token that it accepts can join. If a client joins twice, the
         /// session with the newer token stays. Use a clone of the verifier to [rotate](Verifier::rotate) keys while the
         /// server runs. A driver of your own has to [tell the time](crate::machine::Machine::set_unix_time).
@@ -122,6 +126,11 @@ impl ServerConfig {
             is_open,
             "suites",
             "has one without a pre-shared key, which no connect token is for: use Suite::TOKEN",
+        )?;
+        unless(
+            has_tokens && self.checked_in_tls,
+            "checked_in_tls",
+            "lets clients in without a token: leave it off beside `tokens`",
         )?;
         unless(has_tokens && has_psk, "psk", "is not used beside `tokens`, which have their own")?;
         let lacks_psk = !has_psk && !has_tokens && any(Suite::needs_psk);

@@ -262,8 +262,8 @@ impl Server {
         self.stats.bytes_received += datagram.len() as u64;
         match packet {
             Ok(Packet::Data(header, _)) => self.deliver(now, from, header, datagram),
-            Ok(Packet::Hello(hello)) => self.on_hello(now, address, &hello),
-            Ok(Packet::Connect(connect)) => self.on_connect(now, address, &connect),
+            Ok(Packet::Hello(hello)) => self.on_hello(now, from, &hello),
+            Ok(Packet::Connect(connect)) => self.on_connect(now, from, &connect),
             Ok(Packet::KemCiphertext(KemCiphertext { sid, .. })) => {
                 self.on_ciphertext(now, address, sid, datagram)
             }
