@@ -5,6 +5,10 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use tower_defence::client::Game;
@@ -12,9 +16,14 @@ use tower_defence::play::{Hosting, Key, Remote};
 use tower_defence::sim::Role;
 use tower_defence::sim::rules::PLAYERS;
 use tower_defence::wire::{Hello, Wish};
+use whitewater::CloseReason;
+
+fn key_file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("tower-defence-{name}-{}", std::process::id()))
+}
 
 fn key(name: &str) -> Key {
-    let path = std::env::temp_dir().join(format!("tower-defence-{name}-{}", std::process::id()));
+    let path = key_file(name);
     let key = Key::create(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     key
@@ -85,4 +94,51 @@ fn who_does_not_know_the_secret_is_not_let_in() {
     until(&mut hosting, &mut [&mut stranger], |_, _| start.elapsed() > Duration::from_millis(700));
     assert!(stranger.view().is_none());
     assert_eq!(hosting.game().peers().count(), 0);
+}
+
+/// A server in a process of its own, which can be killed: it says no goodbye.
+struct Process(Child);
+
+impl Process {
+    fn start(at: SocketAddr, key: &Path) -> (Self, SocketAddr) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tower-defence"));
+        command.args(["server", &at.to_string(), "--token"]).arg(key).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let at = line.trim().strip_prefix("listening on ").unwrap().parse().unwrap();
+        (Self(child), at)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[test]
+fn after_a_restart_of_the_server_everybody_is_told_and_plays_the_new_game() {
+    let path = key_file("restart");
+    let key = Key::create(&path).unwrap();
+    let (server, at) = Process::start("127.0.0.1:0".parse().unwrap(), &path);
+    let mut players = [(1, Wish::Run), (2, Wish::Build), (3, Wish::Watch)]
+        .map(|(number, wish)| Remote::connect(at, &key, &common::hello(number, wish)).unwrap());
+    let mut pump = |is_done: &dyn Fn(&Remote) -> bool| {
+        let start = Instant::now();
+        while !players.iter().all(is_done) {
+            assert!(start.elapsed() < Duration::from_secs(60), "it does not happen");
+            players.iter_mut().for_each(|player| player.pump().unwrap());
+            thread::sleep(Duration::from_millis(1));
+        }
+        players.each_ref().map(|player| player.view().map_or(0, |view| view.tick))
+    };
+    let before = pump(&|player| player.view().is_some_and(|view| view.tick > 60));
+    drop(server);
+    let (_server, _) = Process::start(at, &path);
+    let after = pump(&|player| player.ended().is_some() && player.view().is_some_and(|view| view.is_live));
+    std::fs::remove_file(&path).unwrap();
+    assert!(after < before, "{before:?} {after:?}: not a new game");
+    // Neither did silence end their sessions, nor did the server say goodbye.
+    assert_eq!(players.map(|player| player.ended()), [Some(CloseReason::ServerForgot); 3]);
 }

@@ -20,6 +20,8 @@ pub struct Remote {
     bot: Option<Bot>,
     /// When to connect again.
     again: Option<Instant>,
+    /// Why the last session ended.
+    ended: Option<CloseReason>,
 }
 
 impl Remote {
@@ -32,7 +34,7 @@ impl Remote {
         let user = hello.encode().map_err(io::Error::other)?;
         let config = ClientConfig { user, ..ClientConfig::secret(session(), key.bytes()) };
         let session = whitewater::Client::connect(server, &config)?;
-        Ok(Self { server, config, session, guest: Guest::default(), bot: None, again: None })
+        Ok(Self { server, config, session, guest: Guest::default(), bot: None, again: None, ended: None })
     }
 
     /// Lets a bot play from now on.
@@ -44,6 +46,12 @@ impl Remote {
     #[must_use]
     pub const fn client(&self) -> &Client {
         &self.guest.game
+    }
+
+    /// Why the last session ended. `None`: it has not.
+    #[must_use]
+    pub const fn ended(&self) -> Option<CloseReason> {
+        self.ended
     }
 
     /// Says goodbye, so that others notice at once.
@@ -63,7 +71,12 @@ impl Remote {
                 let text = shown(self.session.close_text()); // it is shown on a terminal
                 return Err(io::Error::other(format!("the server has closed: {reason} {text}")));
             }
-            Event::Closed { .. } => self.again = Some(Instant::now() + AGAIN),
+            Event::Closed { reason, .. } => {
+                self.ended = Some(reason);
+                // A server that has forgotten us is there, so there is nothing to wait for.
+                let wait = if reason == CloseReason::ServerForgot { Duration::ZERO } else { AGAIN };
+                self.again = Some(Instant::now() + wait);
+            }
             _ => {}
         }
         Ok(())
