@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use tower_defence::client::Game;
-use tower_defence::play::{Hosting, Key, Remote};
+use tower_defence::client::{self, Game, Line};
+use tower_defence::play::{Hosting, Key, Relay, Remote};
 use tower_defence::sim::Role;
 use tower_defence::sim::rules::PLAYERS;
 use tower_defence::wire::{Hello, Wish};
@@ -150,3 +150,32 @@ fn after_a_restart_of_the_server_everybody_is_told_and_plays_the_new_game() {
     // Neither did silence end their sessions, nor did the server say goodbye.
     assert_eq!(players.map(|player| player.ended()), [Some(CloseReason::ServerForgot); 3]);
 }
+
+#[test]
+fn a_bad_network_on_the_way_to_a_real_server_shows_in_the_figures_and_loses_no_message() {
+    let key = key("relay");
+    let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key, 1, 1).unwrap();
+    let relay = Relay::start(hosting.local_addr().unwrap(), &common::link("rtt=80ms,loss=20%"), 1).unwrap();
+    let mut player = Remote::connect(relay.addr(), &key, &common::hello(1, Wish::Run)).unwrap();
+    until(&mut hosting, &mut [&mut player], |_, players| players[0].view().is_some());
+    for number in 0..CHATS {
+        player.command(client::Command::Chat(format!("number {number}")));
+    }
+    // Round trip and loss are measured once enough packets were sent.
+    until(&mut hosting, &mut [&mut player], |_, players| {
+        let figures = players[0].view().unwrap().figures;
+        figures.loss.is_some_and(|loss| (0.1..0.3).contains(&loss))
+            && figures.rtt >= Duration::from_millis(80)
+    });
+    let said = |players: &[&mut Remote]| {
+        let lines = players[0].view().unwrap().lines;
+        let chat = |line: &Line| matches!(line, Line::Chat { text, .. } if text.starts_with("number "));
+        lines.iter().filter(|line| chat(line)).count()
+    };
+    until(&mut hosting, &mut [&mut player], |_, players| said(players) == CHATS);
+    let view = player.view().unwrap();
+    assert!(view.is_live && view.figures.snapshots > 30, "{:?}", view.figures);
+}
+
+/// What the server passes on of a player's chat at once.
+const CHATS: usize = 4;
