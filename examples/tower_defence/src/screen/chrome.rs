@@ -56,9 +56,9 @@ fn told<'a>(line: &News, view: &View) -> Line<'a> {
 pub(super) fn network(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let Figures { rtt, loss, up, down, error, error_max, snapshot_bytes, full_bytes, ahead, .. } =
         view.figures;
-    let loss = loss.map_or_else(|| "?".to_owned(), |loss| format!("{:.0}", loss * 100.0));
+    let loss = loss.map_or_else(|| "unknown".to_owned(), |loss| format!("{:.0} %", loss * 100.0));
     let text = format!(
-        " RTT {} ms  loss {loss} %  up {:.1} kB/s  down {:.1} kB/s  prediction error {error:.2} (max {error_max:.2}) cells  \
+        " RTT {} ms  loss {loss}  up {:.1} kB/s  down {:.1} kB/s  prediction error {error:.2} (max {error_max:.2}) cells  \
          snapshot {snapshot_bytes} of {full_bytes} B  {ahead} ticks ahead",
         rtt.as_millis(),
         up / 1000.0,

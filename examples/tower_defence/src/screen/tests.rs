@@ -56,7 +56,7 @@ fn all_there_is_to_know_is_on_the_screen() {
     assert!(builder.contains('☺'), "nobody runs:\n{builder}");
     let mut unknown = game(Wish::Build, 15);
     unknown.figures.loss = None;
-    assert!(screen(&unknown, &controls, 100, 40).contains("loss ? %"));
+    assert!(screen(&unknown, &controls, 100, 40).contains("loss unknown  "));
     let runner = screen(&game(Wish::Run, 15), &controls, 100, 40);
     for word in ["Runner", "lives", "velocity", "Ada runs (you)", "☻", "▲"] {
         assert!(runner.contains(word), "{word} is missing:\n{runner}");
@@ -133,4 +133,15 @@ fn what_is_typed_is_said_and_is_no_command() {
     let said = controls.take(&key(KeyCode::Enter), Some(&view));
     assert_eq!(said, Said::Command(Command::Chat("q".to_owned())));
     assert_eq!(controls.take(&key(KeyCode::Char('q')), Some(&view)), Said::Quit);
+}
+
+/// Spectators send no inputs, but acknowledge snapshots: that is enough to measure, after some seconds.
+#[test]
+fn the_loss_of_a_spectator_is_unknown_until_enough_was_sent_and_then_measured() {
+    let first = game(Wish::Watch, 2);
+    assert_eq!(first.figures.loss, None, "of a few packets");
+    let controls = Controls::new(false);
+    assert!(screen(&first, &controls, 80, 24).contains("loss unknown"));
+    let later = game(Wish::Watch, 15);
+    assert!(later.figures.loss.is_some_and(|loss| (0.01..0.12).contains(&loss)), "{:?}", later.figures);
 }
