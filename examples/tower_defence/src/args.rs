@@ -45,13 +45,14 @@ pub(crate) enum Command {
     },
 }
 
-/// The player, and for a local game the network.
+/// The player, and the network.
 #[derive(Debug)]
 pub(crate) struct Player {
     pub(crate) name: String,
     pub(crate) wish: Wish,
     pub(crate) bots: u8,
-    pub(crate) link: LinkSpec,
+    /// The simulated network. `None`: the usual one in a local game, none on the way to a real server.
+    pub(crate) link: Option<LinkSpec>,
     pub(crate) seed: u64,
     /// Whether a bot plays.
     pub(crate) is_bot: bool,
@@ -170,7 +171,7 @@ impl Words {
             name: self.name.unwrap_or_else(|| "you".to_owned()),
             wish: self.wish,
             bots: self.bots.unwrap_or(7),
-            link: self.link.unwrap_or_default(),
+            link: self.link,
             seed: self.seed.unwrap_or(1),
             is_bot: self.is_bot,
         }
@@ -216,13 +217,15 @@ A tower defence over a bad network. Without a command: server, you and bots in t
   tower-defence [--bots N] [--link SPEC] [--role a|b] [--spectate] [--name NAME] [--seed N]
   tower-defence server ADDR (--token FILE | --pass PHRASE) [--bots N] [--seed N]
   tower-defence join ADDR (--token FILE | --pass PHRASE) [--role a|b] [--spectate] [--name NAME] [--bot]
+                          [--link SPEC]
   tower-defence headless [--bots N] [--seconds T] [--link SPEC] [--transport sessions|kcp] [--seed N]
                          [--plot FILE.svg] [--compare]
   tower-defence wired (server | bots) ADDR [--transport sessions|kcp|tcp] [--bots N] [--seconds T] [--seed N]
   tower-defence token FILE
 
   --bots N        players that need nobody at the keys (7; 8 headless; 0 at a server)
-  --link SPEC     the simulated network, such as rtt=60ms,loss=5%,jitter=10ms,rate=2mbit (rtt=60ms,loss=5%)
+  --link SPEC     the simulated network, such as rtt=60ms,loss=5%,jitter=10ms,rate=2mbit (rtt=60ms,loss=5%;
+                  at join there is none without this, and with it, it is added to the way to the server)
   --role a|b      build turrets (a) or run past them (b); as is needed without it
   --spectate      only look on
   --token FILE    the secret that all players share, as `token FILE` makes one
@@ -259,6 +262,11 @@ mod tests {
             panic!("that is right")
         };
         assert_eq!((settings.bots, settings.link.loss, settings.link.rtt.as_millis()), (3, 0.02, 100));
+        let Ok(Command::Join { player, .. }) = parsed("join 127.0.0.1:4000 --pass=words --link loss=9%")
+        else {
+            panic!("that is right, too")
+        };
+        assert!(player.link.is_some_and(|link| link.loss == 0.09 && link.rtt.is_zero()));
         assert!(matches!(parsed("join 127.0.0.1:4000 --pass=words --role b"), Ok(Command::Join { .. })));
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tower_defence::bots::Bot;
 use tower_defence::headless;
 use tower_defence::lab::wired;
-use tower_defence::play::{Hosting, Key, Local, Remote, state_dir, ticket};
+use tower_defence::play::{Hosting, Key, Local, Relay, Remote, state_dir, ticket};
 use tower_defence::wire::Hello;
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Help => println!("{}", args::HELP),
         Command::Play(Player { name, wish, bots, link, seed, .. }) => {
-            screen::show(&mut Local::new(&name, wish, bots, &link, seed))?;
+            screen::show(&mut Local::new(&name, wish, bots, &link.unwrap_or_default(), seed))?;
         }
         Command::Server { at, secret, bots, seed } => serve(at, &key(secret)?, bots, seed)?,
         Command::Join { at, secret, player } => join(at, &key(secret)?, player)?,
@@ -91,9 +91,10 @@ fn serve(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> Result<(), Box<dyn E
 }
 
 fn join(at: SocketAddr, key: &Key, player: Player) -> Result<(), Box<dyn Error>> {
-    let Player { name, wish, is_bot, seed, .. } = player;
+    let Player { name, wish, is_bot, seed, link, .. } = player;
     let hello = Hello { ticket: ticket(at, state_dir().as_deref())?, name, wish };
-    let mut remote = Remote::connect(at, key, &hello)?;
+    let relay = link.map(|link| Relay::start(at, &link, seed)).transpose()?;
+    let mut remote = Remote::connect(relay.as_ref().map_or(at, Relay::addr), key, &hello)?;
     if is_bot {
         remote.steer_by(Bot::new(seed));
     }

@@ -125,6 +125,29 @@ fn without_others_and_loss_nothing_is_ever_mispredicted() {
     }
 }
 
+/// Runners push each other, and nobody foresees where others turn: so predictions are wrong, but by little.
+#[test]
+fn who_is_pushed_is_mispredicted_now_and_then_by_less_than_half_a_cell() {
+    let (mut errors, mut wrong) = (0_u32, 0);
+    for seed in 1..=4 {
+        let mut lab = Lab::new(Transport::Sessions, &common::link("rtt=60ms,loss=5%"), seed);
+        for number in 0..8 {
+            lab.join(common::hello(number, Wish::Run), true);
+        }
+        lab.run_for(Duration::from_secs(40));
+        for guest in 0..8 {
+            for sample in lab.client_mut(guest).unwrap().take_samples() {
+                let Sample::Error(error) = sample else { continue };
+                assert!(error < 0.5, "seed {seed}: {error} cells");
+                (errors, wrong) = (errors + 1, wrong + u32::from(error > 0.0));
+            }
+        }
+    }
+    assert!(errors > 4 * 8 * 100, "{errors} snapshots: too few");
+    let percent = wrong * 100 / errors;
+    assert!((2..50).contains(&percent), "{percent} % were not as predicted");
+}
+
 /// A runner that dies returns to the start, and a client hears of that later: such frames do not count.
 #[test]
 fn what_is_drawn_of_a_runner_does_not_jump_when_the_server_contradicts() {

@@ -5,16 +5,25 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use tower_defence::client::Game;
-use tower_defence::play::{Hosting, Key, Remote};
+use tower_defence::client::{self, Game, Line};
+use tower_defence::play::{Hosting, Key, Relay, Remote};
 use tower_defence::sim::Role;
 use tower_defence::sim::rules::PLAYERS;
 use tower_defence::wire::{Hello, Wish};
+use whitewater::CloseReason;
+
+fn key_file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("tower-defence-{name}-{}", std::process::id()))
+}
 
 fn key(name: &str) -> Key {
-    let path = std::env::temp_dir().join(format!("tower-defence-{name}-{}", std::process::id()));
+    let path = key_file(name);
     let key = Key::create(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     key
@@ -77,12 +86,96 @@ fn nobody_takes_the_place_of_a_bot_and_a_bot_that_is_sent_away_does_not_end_the_
 }
 
 #[test]
-fn who_does_not_know_the_secret_is_not_let_in() {
+fn who_does_not_know_the_secret_is_not_let_in_and_is_told_why() {
     let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key("ours"), 0, 1).unwrap();
     let mut stranger =
         Remote::connect(hosting.local_addr().unwrap(), &key("theirs"), &common::hello(1, Wish::Run)).unwrap();
     let start = Instant::now();
-    until(&mut hosting, &mut [&mut stranger], |_, _| start.elapsed() > Duration::from_millis(700));
+    let told = loop {
+        assert!(start.elapsed() < Duration::from_secs(20), "it is not told");
+        hosting.pump().unwrap();
+        if let Err(told) = stranger.pump() {
+            break told.to_string();
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(told, "the server is there, but does not accept this passphrase or key");
     assert!(stranger.view().is_none());
     assert_eq!(hosting.game().peers().count(), 0);
 }
+
+/// A server in a process of its own, which can be killed: it says no goodbye.
+struct Process(Child);
+
+impl Process {
+    fn start(at: SocketAddr, key: &Path) -> (Self, SocketAddr) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tower-defence"));
+        command.args(["server", &at.to_string(), "--token"]).arg(key).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let at = line.trim().strip_prefix("listening on ").unwrap().parse().unwrap();
+        (Self(child), at)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[test]
+fn after_a_restart_of_the_server_everybody_is_told_and_plays_the_new_game() {
+    let path = key_file("restart");
+    let key = Key::create(&path).unwrap();
+    let (server, at) = Process::start("127.0.0.1:0".parse().unwrap(), &path);
+    let mut players = [(1, Wish::Run), (2, Wish::Build), (3, Wish::Watch)]
+        .map(|(number, wish)| Remote::connect(at, &key, &common::hello(number, wish)).unwrap());
+    let mut pump = |is_done: &dyn Fn(&Remote) -> bool| {
+        let start = Instant::now();
+        while !players.iter().all(is_done) {
+            assert!(start.elapsed() < Duration::from_secs(60), "it does not happen");
+            players.iter_mut().for_each(|player| player.pump().unwrap());
+            thread::sleep(Duration::from_millis(1));
+        }
+        players.each_ref().map(|player| player.view().map_or(0, |view| view.tick))
+    };
+    let before = pump(&|player| player.view().is_some_and(|view| view.tick > 60));
+    drop(server);
+    let (_server, _) = Process::start(at, &path);
+    let after = pump(&|player| player.ended().is_some() && player.view().is_some_and(|view| view.is_live));
+    std::fs::remove_file(&path).unwrap();
+    assert!(after < before, "{before:?} {after:?}: not a new game");
+    // Neither did silence end their sessions, nor did the server say goodbye.
+    assert_eq!(players.map(|player| player.ended()), [Some(CloseReason::ServerForgot); 3]);
+}
+
+#[test]
+fn a_bad_network_on_the_way_to_a_real_server_shows_in_the_figures_and_loses_no_message() {
+    let key = key("relay");
+    let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key, 1, 1).unwrap();
+    let relay = Relay::start(hosting.local_addr().unwrap(), &common::link("rtt=80ms,loss=20%"), 1).unwrap();
+    let mut player = Remote::connect(relay.addr(), &key, &common::hello(1, Wish::Run)).unwrap();
+    until(&mut hosting, &mut [&mut player], |_, players| players[0].view().is_some());
+    for number in 0..CHATS {
+        player.command(client::Command::Chat(format!("number {number}")));
+    }
+    // Round trip and loss are measured once enough packets were sent.
+    until(&mut hosting, &mut [&mut player], |_, players| {
+        let figures = players[0].view().unwrap().figures;
+        figures.loss.is_some_and(|loss| (0.1..0.3).contains(&loss))
+            && figures.rtt >= Duration::from_millis(80)
+    });
+    let said = |players: &[&mut Remote]| {
+        let lines = players[0].view().unwrap().lines;
+        let chat = |line: &Line| matches!(line, Line::Chat { text, .. } if text.starts_with("number "));
+        lines.iter().filter(|line| chat(line)).count()
+    };
+    until(&mut hosting, &mut [&mut player], |_, players| said(players) == CHATS);
+    let view = player.view().unwrap();
+    assert!(view.is_live && view.figures.snapshots > 30, "{:?}", view.figures);
+}
+
+/// What the server passes on of a player's chat at once.
+const CHATS: usize = 4;

@@ -21,7 +21,7 @@ pub fn session() -> SessionConfig {
     // Resends by the round trip, so that nobody waits longer than needed for what they bought.
     let channel = ChannelConfig { carrier: Carrier::Packets, resend: Resend::Rtt(125), ..CHANNEL.config() };
     SessionConfig {
-        protocol_id: 0x7464_0000_0000_0001, // "td", version 1
+        protocol_id: 0x7464_0000_0000_0002, // "td", version 2
         channels: vec![channel],
         // An acknowledgement waits for the next tick, whose data it can ride with.
         ack_delay: Duration::from_millis(40),

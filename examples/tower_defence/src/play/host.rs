@@ -34,6 +34,7 @@ impl Hosting {
             sessions_per_address: 64,
             half_open_per_address: 64,
             accept_burst: 64,
+            reset_key: Some(key.reset()), // after a restart, clients need not wait until silence ends their sessions
             ..ServerConfig::secret(session(), key.bytes())
         };
         let server = whitewater::Server::bind(at, &config)?;

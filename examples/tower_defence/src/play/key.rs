@@ -1,5 +1,8 @@
 //! The secret that server and players share: from a file, or from a passphrase.
 
+use blake2::Blake2sMac;
+use blake2::digest::Mac;
+use blake2::digest::consts::U16;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -15,6 +18,14 @@ impl Key {
     #[must_use]
     pub const fn bytes(&self) -> [u8; 32] {
         self.0
+    }
+
+    /// The key of reset tokens: the same after a restart of the server, so that clients are told that it has forgotten
+    /// them. Whoever plays can derive it, too, and could end the session of a player whose packets they see.
+    #[must_use]
+    pub fn reset(&self) -> [u8; 16] {
+        let mac = Blake2sMac::<U16>::new(&self.0.into()).chain_update(RESET);
+        mac.finalize().into_bytes().into()
     }
 
     /// Derives a key from a passphrase with Argon2id, 3 passes over 64 MiB in 4 lanes, the second choice of RFC 9106,
@@ -107,6 +118,8 @@ pub enum KeyError {
 
 /// Fewest bytes of a passphrase.
 pub const PASS_MIN: usize = 12;
+/// What makes the key of reset tokens differ from any other that is derived from the same secret.
+const RESET: &[u8] = b"whitewater tower-defence, reset tokens, version 1";
 const SALT: &[u8] = b"whitewater tower-defence, version 1";
 
 #[cfg(test)]
@@ -119,6 +132,14 @@ mod tests {
         assert_eq!(key("four words by chance"), key("four words by chance"));
         assert_ne!(key("four words by chance"), key("four words by chancE"));
         assert!(matches!(Key::of_pass("short"), Err(KeyError::Short)));
+    }
+
+    #[test]
+    fn the_key_of_resets_follows_from_the_secret_and_does_not_show_it() {
+        let [one, other] = [Key([1; 32]), Key([2; 32])];
+        assert_eq!(one.reset(), Key([1; 32]).reset());
+        assert_ne!(one.reset(), other.reset());
+        assert!(!one.bytes().starts_with(&one.reset()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::wire::{Hello, shown};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
+use whitewater::session::DenyReason;
 use whitewater::{ClientConfig, CloseReason, Event};
 
 /// A client over a socket. When its session ends, it connects again and gets its place back.
@@ -20,6 +21,8 @@ pub struct Remote {
     bot: Option<Bot>,
     /// When to connect again.
     again: Option<Instant>,
+    /// Why the last session ended.
+    ended: Option<CloseReason>,
 }
 
 impl Remote {
@@ -32,7 +35,7 @@ impl Remote {
         let user = hello.encode().map_err(io::Error::other)?;
         let config = ClientConfig { user, ..ClientConfig::secret(session(), key.bytes()) };
         let session = whitewater::Client::connect(server, &config)?;
-        Ok(Self { server, config, session, guest: Guest::default(), bot: None, again: None })
+        Ok(Self { server, config, session, guest: Guest::default(), bot: None, again: None, ended: None })
     }
 
     /// Lets a bot play from now on.
@@ -44,6 +47,12 @@ impl Remote {
     #[must_use]
     pub const fn client(&self) -> &Client {
         &self.guest.game
+    }
+
+    /// Why the last session ended. `None`: it has not.
+    #[must_use]
+    pub const fn ended(&self) -> Option<CloseReason> {
+        self.ended
     }
 
     /// Says goodbye, so that others notice at once.
@@ -63,7 +72,15 @@ impl Remote {
                 let text = shown(self.session.close_text()); // it is shown on a terminal
                 return Err(io::Error::other(format!("the server has closed: {reason} {text}")));
             }
-            Event::Closed { .. } => self.again = Some(Instant::now() + AGAIN),
+            Event::Closed { reason: CloseReason::Denied(reason), .. } if reason != DenyReason::Busy => {
+                return Err(io::Error::other(denied(reason)));
+            }
+            Event::Closed { reason, .. } => {
+                self.ended = Some(reason);
+                // A server that has forgotten us is there, so there is nothing to wait for.
+                let wait = if reason == CloseReason::ServerForgot { Duration::ZERO } else { AGAIN };
+                self.again = Some(Instant::now() + wait);
+            }
             _ => {}
         }
         Ok(())
@@ -98,6 +115,18 @@ impl Game for Remote {
 
     fn command(&mut self, command: Command) {
         self.guest.game.command(command);
+    }
+}
+
+/// Why trying again would not help, in the words of a player. Somebody on the path may claim it, but a true answer of the
+/// server within two seconds prevails.
+fn denied(reason: DenyReason) -> String {
+    match reason {
+        DenyReason::Secret => "the server is there, but does not accept this passphrase or key".to_owned(),
+        DenyReason::Protocol | DenyReason::Shape(_) => {
+            "the server is there, but is of another version of the game".to_owned()
+        }
+        _ => format!("the server is there, but refuses: {reason}"),
     }
 }
 

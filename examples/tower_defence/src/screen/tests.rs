@@ -36,7 +36,7 @@ fn key(code: KeyCode) -> Event {
 #[test]
 fn all_there_is_to_know_is_on_the_screen() {
     let controls = Controls::new(false);
-    let builder = screen(&game(Wish::Build, 15), &controls, 100, 40);
+    let builder = screen(&game(Wish::Build, 15), &controls, 140, 40);
     for word in [
         "RTT",
         "loss",
@@ -56,7 +56,7 @@ fn all_there_is_to_know_is_on_the_screen() {
     assert!(builder.contains('☺'), "nobody runs:\n{builder}");
     let mut unknown = game(Wish::Build, 15);
     unknown.figures.loss = None;
-    assert!(screen(&unknown, &controls, 100, 40).contains("loss ? %"));
+    assert!(screen(&unknown, &controls, 100, 40).contains("loss unknown  "));
     let runner = screen(&game(Wish::Run, 15), &controls, 100, 40);
     for word in ["Runner", "lives", "velocity", "Ada runs (you)", "☻", "▲"] {
         assert!(runner.contains(word), "{word} is missing:\n{runner}");
@@ -133,4 +133,40 @@ fn what_is_typed_is_said_and_is_no_command() {
     let said = controls.take(&key(KeyCode::Enter), Some(&view));
     assert_eq!(said, Said::Command(Command::Chat("q".to_owned())));
     assert_eq!(controls.take(&key(KeyCode::Char('q')), Some(&view)), Said::Quit);
+}
+
+/// Spectators send no inputs, but acknowledge snapshots: that is enough to measure, after some seconds.
+#[test]
+fn the_loss_of_a_spectator_is_unknown_until_enough_was_sent_and_then_measured() {
+    let first = game(Wish::Watch, 2);
+    assert_eq!(first.figures.loss, None, "of a few packets");
+    let controls = Controls::new(false);
+    assert!(screen(&first, &controls, 80, 24).contains("loss unknown"));
+    let later = game(Wish::Watch, 15);
+    assert!(later.figures.loss.is_some_and(|loss| (0.01..0.12).contains(&loss)), "{:?}", later.figures);
+}
+
+/// 80 columns are enough: no line of the frame around the board is cut, whatever the figures are.
+#[test]
+fn title_status_and_help_fit_80_columns_for_each_role() {
+    let controls = Controls::new(false);
+    for (wish, last) in [(Wish::Build, "t say"), (Wish::Run, "t say"), (Wish::Watch, "t: say something")] {
+        let mut view = game(wish, 15);
+        (view.is_overcharged, view.is_bounty, view.wave) = (true, true, 10);
+        view.figures.rtt = Duration::from_millis(1234);
+        (view.figures.up, view.figures.down) = (99_900.0, 99_900.0);
+        (view.figures.error, view.figures.error_max) = (27.78, 27.78); // from one corner of the board to another
+        for (phase, loss, is_live) in
+            [(Phase::Running, Some(1.0), true), (Phase::Upgrading, None, true), (Phase::Running, None, false)]
+        {
+            (view.phase, view.phase_left, view.is_live) = (phase, Duration::from_secs(10), is_live);
+            view.figures.loss = loss;
+            let shown = screen(&view, &controls, 80, 24);
+            let loss = if loss.is_some() { "loss 100 %" } else { "loss unknown" };
+            let bar = format!(" RTT 1234 ms  {loss}  up 99.9 kB/s  down 99.9 kB/s  error max 27.78 cells");
+            for whole in [&*bar, "overcharge!  bounty!", last] {
+                assert!(shown.contains(whole), "{whole} is cut:\n{shown}");
+            }
+        }
+    }
 }

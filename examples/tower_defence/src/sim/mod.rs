@@ -5,6 +5,7 @@
 //!   world     the whole state, which `step` advances by a tick
 //!   board     cells, and the distance of each to the exit
 //!   runner    what role B steers                turret    what role A builds, and whom it hits
+//!   push      runners that overlap
 //!   order     what players buy, and why an order is refused
 //!   phase     waves, and the time between them
 //!   event     events of the game                rules     the numbers
@@ -18,6 +19,7 @@ mod keys;
 mod order;
 mod phase;
 mod player;
+mod push;
 mod random;
 pub mod rules;
 mod runner;

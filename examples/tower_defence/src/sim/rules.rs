@@ -40,6 +40,12 @@ pub const SPEED_STEP: i32 = 3;
 pub const SPEED_MAX: i32 = SPEED + SPEED_STEP * LEVELS as i32;
 /// Half the width of a runner, so that one fits between two turrets.
 pub const HALF: i32 = 88;
+/// Runners that are nearer than this push each other, units.
+pub const PUSH_REACH: i32 = 2 * HALF;
+/// How hard: this part of the distance that is missing, in each tick.
+pub const PUSH_PART: i32 = 16;
+/// The hardest push, units per tick: so that even a slowed runner gets past.
+pub const PUSH_MAX: i32 = 8;
 /// Health of a runner in the first wave, the increase per wave, and the increase per level.
 pub const HEALTH: u16 = 60;
 /// See [`HEALTH`].

@@ -79,7 +79,8 @@ pub struct Runner {
     pub alive: bool,
     /// Its position.
     pub at: Point,
-    /// Its velocity in the last tick, units per tick.
+    /// How far it walked by itself in the last tick, units: where it was pushed to does not count, because others see
+    /// from this where it wants to go.
     pub velocity: Point,
     /// Its colours, which decide what hurts it most.
     pub colours: Colours,
@@ -153,15 +154,20 @@ impl Runner {
         // 181 / 256 is the root of a half: the same speed in diagonal directions.
         let speed = if x != 0 && y != 0 { speed * 181 / 256 } else { speed };
         let before = self.at;
-        let along = Point { x: before.x + x * speed, y: before.y };
+        self.slide(x * speed, y * speed, board);
+        self.velocity = Point { x: self.at.x - before.x, y: self.at.y - before.y };
+    }
+
+    /// Moves by this much, but in neither direction into what is not open.
+    pub(super) fn slide(&mut self, x: i32, y: i32, board: &Board) {
+        let along = Point { x: self.at.x + x, y: self.at.y };
         if x != 0 && fits(board, along) {
             self.at = along;
         }
-        let down = Point { x: self.at.x, y: before.y + y * speed };
+        let down = Point { x: self.at.x, y: self.at.y + y };
         if y != 0 && fits(board, down) {
             self.at = down;
         }
-        self.velocity = Point { x: self.at.x - before.x, y: self.at.y - before.y };
     }
 
     /// The keys that it continues with while nothing else is known.

@@ -5,6 +5,7 @@ use super::event::{Event, EventKind};
 use super::keys::Inputs;
 use super::phase::Phase;
 use super::player::{PlayerId, Purse, Role};
+use super::push::push_apart;
 use super::random::draw;
 use super::rules::{
     BASE, COINS, KILLS_PER_TOKEN, LIVES, MONEY_COIN, MONEY_EXIT, MONEY_KILL, MONEY_LATE, MONEY_START, PAUSE,
@@ -83,6 +84,7 @@ impl World {
             for player in PlayerId::all() {
                 self.run(player, inputs);
             }
+            push_apart(&mut self.runners, &self.board);
             self.fire();
         }
     }
