@@ -148,8 +148,6 @@ impl From<SocketAddr> for Arrival {
 pub struct Underlay {
     /// They are encrypted and authenticated by TLS, as those of WebTransport.
     pub is_private: bool,
-    /// None is lost and all keep their order, as in a WebSocket.
-    pub is_lossless: bool,
 }
 
 /// Where a datagram goes.

@@ -127,11 +127,11 @@ impl Shared {
             request.accept().await.ok()
         });
         let Ok(Some(connection)) = made.await else {
-            return self.count(&self.hall.doors.counts.failed);
+            return count(&self.hall.doors.counts.failed);
         };
         drop(handshake);
-        self.count(&self.hall.doors.counts.web_transports);
-        let underlay = Underlay { is_private: true, is_lossless: false };
+        count(&self.hall.doors.counts.web_transports);
+        let underlay = Underlay { is_private: true };
         let line = self.hall.open(remote, underlay, Way::Datagrams(connection.clone()));
         let receive = async {
             while let Ok(datagram) = connection.receive_datagram().await {
@@ -145,7 +145,6 @@ impl Shared {
         self.leave(&line, place);
     }
 
-    /// `stream` is up to here.
     async fn serve_web_socket(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin,
@@ -175,12 +174,12 @@ impl Shared {
         };
         let made = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config));
         let Ok(Ok(socket)) = timeout(self.config.handshake_timeout, made).await else {
-            return self.count(&self.hall.doors.counts.failed);
+            return count(&self.hall.doors.counts.failed);
         };
         drop(handshake);
-        self.count(&self.hall.doors.counts.web_sockets);
+        count(&self.hall.doors.counts.web_sockets);
         let (give, mut queue) = mpsc::channel::<Vec<u8>>(SOCKET_QUEUE);
-        let underlay = Underlay { is_private, is_lossless: true };
+        let underlay = Underlay { is_private };
         let line = self.hall.open(remote, underlay, Way::Socket(give));
         let (mut sink, mut source) = socket.split();
         let receive = async {
@@ -232,11 +231,6 @@ impl Shared {
         let origins = &self.config.origins;
         origins.is_empty() || origin.is_some_and(|origin| origins.iter().any(|allowed| allowed == origin))
     }
-
-    #[expect(clippy::unused_self, reason = "reads like the others")]
-    fn count(&self, count: &AtomicU64) {
-        count.fetch_add(1, Relaxed);
-    }
 }
 
 async fn accept_sockets(sockets: TcpListener, tls: Arc<Mutex<Option<TlsAcceptor>>>, shared: Arc<Shared>) {
@@ -267,8 +261,12 @@ async fn serve_stream(
     let Some(tls) = tls else { return shared.serve_web_socket(stream, remote, false, guest).await };
     match timeout(shared.config.handshake_timeout, tls.accept(stream)).await {
         Ok(Ok(stream)) => shared.serve_web_socket(stream, remote, true, guest).await,
-        _ => shared.count(&shared.hall.doors.counts.failed),
+        _ => count(&shared.hall.doors.counts.failed),
     }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
 }
 
 /// How often to look whether the certificate has changed.

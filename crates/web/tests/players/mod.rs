@@ -1,0 +1,124 @@
+//! Players in this process: sessions without I/O, over WebTransport and over WebSockets as browsers carry them.
+
+use futures_util::{SinkExt, StreamExt};
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use tokio_tungstenite::tungstenite::Message;
+use whitewater::machine::{Arrival, Machine};
+use whitewater::rand_core::UnwrapErr;
+use whitewater::session::Client;
+use whitewater::{ClientConfig, SessionConfig, Time};
+use wtransport::Endpoint;
+use wtransport::tls::Sha256Digest;
+
+/// Carries datagrams.
+pub(crate) enum Way {
+    WebTransport(wtransport::Connection),
+    WebSocket(Box<tokio_tungstenite::WebSocketStream<tokio::net::TcpStream>>),
+}
+
+impl Way {
+    pub(crate) async fn web_transport(url: &str, hash: [u8; 32]) -> Result<Self, Box<dyn std::error::Error>> {
+        let config = wtransport::ClientConfig::builder()
+            .with_bind_default()
+            .with_server_certificate_hashes([Sha256Digest::new(hash)])
+            .build();
+        Ok(Self::WebTransport(Endpoint::client(config)?.connect(url).await?))
+    }
+
+    pub(crate) async fn web_socket(at: SocketAddr, path: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        let stream = tokio::net::TcpStream::connect(at).await?;
+        let (socket, _) = tokio_tungstenite::client_async(format!("ws://{at}{path}"), stream).await?;
+        Ok(Self::WebSocket(Box::new(socket)))
+    }
+
+    pub(crate) async fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
+        match self {
+            Self::WebTransport(connection) => connection.send_datagram(datagram).map_err(io::Error::other),
+            Self::WebSocket(socket) => {
+                socket.send(Message::Binary(datagram.to_vec().into())).await.map_err(io::Error::other)
+            }
+        }
+    }
+
+    /// The next datagram. An error: the connection is over.
+    pub(crate) async fn recv(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::WebTransport(connection) => {
+                let datagram = connection.receive_datagram().await.map_err(io::Error::other)?;
+                Ok(datagram.payload().to_vec())
+            }
+            Self::WebSocket(socket) => loop {
+                match socket.next().await {
+                    Some(Ok(Message::Binary(datagram))) => return Ok(datagram.to_vec()),
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => {
+                        return Err(io::ErrorKind::ConnectionReset.into());
+                    }
+                    Some(Ok(_)) => {}
+                }
+            },
+        }
+    }
+}
+
+/// A session of a browser.
+pub(crate) struct Player {
+    pub(crate) session: Client,
+    pub(crate) way: Way,
+    begun: Instant,
+}
+
+impl Player {
+    pub(crate) fn new(way: Way, config: &ClientConfig) -> Self {
+        let mut session = Client::new(config, UnwrapErr(getrandom::SysRng)).unwrap();
+        session.connect(Time::ZERO, &[there()]).unwrap();
+        Self { session, way, begun: Instant::now() }
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time::ZERO + self.begun.elapsed()
+    }
+
+    /// Moves datagrams until `is_done`; an error if that takes 20 s.
+    pub(crate) async fn run(&mut self, mut is_done: impl FnMut(&mut Client) -> bool) -> io::Result<()> {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let now = self.now();
+            self.session.handle_timeout(now);
+            let mut datagram = Vec::new();
+            while self.session.poll_transmit(now, &mut datagram).is_some() {
+                self.way.send(&datagram).await?;
+                datagram.clear();
+            }
+            if is_done(&mut self.session) {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let wait = self.session.poll_timeout().map_or(Duration::from_millis(50), |at| at.since(now));
+            tokio::select! {
+                datagram = self.way.recv() => {
+                    let now = self.now();
+                    self.session.handle_datagram(now, Arrival::from(there()), &mut datagram?);
+                }
+                () = tokio::time::sleep(wait.min(Duration::from_millis(50))) => {}
+            }
+        }
+    }
+}
+
+/// Browsers do not know addresses, so any will do.
+fn there() -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], 4433))
+}
+
+/// Datagrams that fit into each packet of QUIC.
+pub(crate) fn session() -> SessionConfig {
+    SessionConfig { max_datagram: 1150, ..SessionConfig::default() }
+}
+
+pub(crate) fn client(config: ClientConfig) -> ClientConfig {
+    ClientConfig { hello: 1150, ..config }
+}
