@@ -132,8 +132,8 @@ impl Content {
             (Ok(count), Ok(len)) if usize::from(len) <= SHORT_MAX => {
                 let low = from.raw(count.min(u64::BITS))?;
                 let high = from.raw(count.saturating_sub(u64::BITS))?;
-                let [short @ .., _] = (u128::from(high) << u64::BITS | u128::from(low)).to_le_bytes();
-                Kept::Short(len, short)
+                let both = (u128::from(high) << u64::BITS | u128::from(low)).to_le_bytes();
+                Kept::Short(len, both.first_chunk().copied().unwrap_or_default())
             }
             _ => {
                 let start = from.position();
@@ -210,8 +210,8 @@ pub(super) const fn count_bits(config: &ChannelConfig) -> usize {
     (u16::BITS - (config.messages_per_packet - 1).leading_zeros()) as usize
 }
 
-/// Most bytes of a message in place: as many as fit where a buffer would be.
-const SHORT_MAX: usize = 15;
+/// Most bytes of a message in place: as many as fit where a buffer would be, beside its capacity. 15, or 7 where pointers have 32 bits.
+const SHORT_MAX: usize = size_of::<Vec<u8>>() - size_of::<usize>() - 1;
 const _: () = assert!(size_of::<Kept>() == size_of::<Vec<u8>>());
 /// Most bytes of a message of bytes in a packet.
 pub(super) const BYTES_MAX: usize = 2047;
