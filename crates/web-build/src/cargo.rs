@@ -20,7 +20,8 @@ pub(super) fn build(package: &str, options: &Options) -> Result<PathBuf, Error> 
     command.arg("--target-dir").arg(target_dir()?);
     // They are for this machine.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    let output = command.stderr(Stdio::inherit()).output().map_err(|error| Error::Io("cargo".into(), error))?;
+    let output =
+        command.stderr(Stdio::inherit()).output().map_err(|error| Error::Io("cargo".into(), error))?;
     if !output.status.success() {
         return Err(Error::Cargo(package.into()));
     }
@@ -81,7 +82,9 @@ mod tests {
     fn the_wasm_file_is_found_among_other_messages() {
         let built = r#"{"reason":"compiler-artifact","filenames":["/t/a.rlib","/t/a.wasm"]}"#;
         assert_eq!(wasm_file(built), Some(PathBuf::from("/t/a.wasm")));
-        for other in [r#"{"reason":"build-finished","success":true}"#, r#"{"filenames":["/t/a.rlib"]}"#, "text"] {
+        for other in
+            [r#"{"reason":"build-finished","success":true}"#, r#"{"filenames":["/t/a.rlib"]}"#, "text"]
+        {
             assert_eq!(wasm_file(other), None);
         }
     }

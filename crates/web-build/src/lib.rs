@@ -16,10 +16,10 @@ mod cargo;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::fs;
 use wasm_bindgen_cli_support::Bindgen;
 
 /// How to build.

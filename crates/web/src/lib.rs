@@ -2,8 +2,19 @@
 
 #[cfg(target_arch = "wasm32")]
 mod client;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod dial;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod limits;
 #[cfg(not(target_arch = "wasm32"))]
 mod server;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use server::{Browsers, Certificate, Web, WebConfig, WebStats, listen};
+#[cfg(any(test, target_arch = "wasm32"))]
+mod target;
+
+#[cfg(target_arch = "wasm32")]
+pub use client::{Client, ConnectError, TransportStats};
+#[cfg(target_arch = "wasm32")]
+pub use target::{Target, Transport, Transports};
