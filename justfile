@@ -3,7 +3,7 @@
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
 # Packages that are tested separately.
-beside := "-p interop -p tower-defence -p whitewater-capi"
+beside := "-p interop -p tower-defence -p whitewater-capi -p whitewater-web -p whitewater-web-build"
 # Of the library. Of the other features only interop's `c` is not among them, which needs libclang.
 features := `sed -n '/^\[features\]/,/^\[/s/^\([a-z][a-z0-9-]*\) *=.*/\1/p' Cargo.toml | grep -v '^default$' | paste -sd ' '`
 
@@ -85,6 +85,12 @@ examples:
     cargo run -q --release --all-features --example matchmaker demo
     cargo run -q --release --all-features --example arena -- --seconds 2
     cargo run -q --release --all-features --example tunnel demo
+
+# Builds the library for wasm32, checks what browsers get, and prints its size.
+wasm:
+    rustup target add wasm32-unknown-unknown
+    cargo check -q -p whitewater --no-default-features --features crypto --target wasm32-unknown-unknown
+    cargo clippy -p whitewater-web -p whitewater-js --target wasm32-unknown-unknown -- -D warnings
 
 # Tests the C library from C and C++.
 c:

@@ -11,7 +11,7 @@ import json, sys
 metadata = json.load(sys.stdin)
 packages = {package["id"]: package for package in metadata["packages"]}
 nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-rest = [id for id, package in packages.items() if package["name"] in ("whitewater", "whitewater-kcp-go", "whitewater-udp")]
+rest = [id for id, package in packages.items() if package["name"] in ("whitewater", "whitewater-kcp-go", "whitewater-udp", "whitewater-web")]
 seen = set()
 while rest:
     id = rest.pop()

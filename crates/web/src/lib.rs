@@ -16,5 +16,5 @@ mod target;
 
 #[cfg(target_arch = "wasm32")]
 pub use client::{Client, ConnectError, TransportStats};
-#[cfg(target_arch = "wasm32")]
+#[cfg(any(test, target_arch = "wasm32"))]
 pub use target::{Target, Transport, Transports};

@@ -1,5 +1,6 @@
 //! A server with native clients and browsers in one list of sessions.
 #![cfg(not(target_arch = "wasm32"))]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 mod players;
 
