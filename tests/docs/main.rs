@@ -151,7 +151,7 @@ fn every_block_is_of_a_kind_that_something_checks() {
 /// Code on a page that no doc test includes is never compiled.
 #[test]
 fn every_page_with_code_is_compiled() {
-    let includes = ["src/lib.rs", "src/events.rs", "crates/kcp-go/src/lib.rs"]
+    let includes = ["src/lib.rs", "src/events.rs", "crates/kcp-go/src/lib.rs", "crates/web/src/lib.rs"]
         .map(|path| fs::read_to_string(root().join(path)).unwrap())
         .concat();
     for document in
@@ -260,8 +260,17 @@ fn hops(section: &str) -> Vec<(&str, &str, &str)> {
 /// The folder and the manifest of the package that a command refers to.
 fn package(words: &[&str], at: &str) -> (PathBuf, String) {
     let named = words.iter().position(|word| *word == "-p").and_then(|flag| words.get(flag + 1));
-    let folders = ["", "benches", "capi", "crates/kcp-go", "examples/tower_defence", "interop"]
-        .map(|folder| root().join(folder));
+    let folders = [
+        "",
+        "benches",
+        "capi",
+        "crates/kcp-go",
+        "crates/web",
+        "crates/web-build",
+        "examples/tower_defence",
+        "interop",
+    ]
+    .map(|folder| root().join(folder));
     let mut all = folders.into_iter().filter_map(|folder| {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
         Some((folder, manifest))
