@@ -21,6 +21,18 @@ pub(crate) enum Command {
         bots: u8,
         seed: u64,
     },
+    /// A server for others and for browsers, with the page that they play on.
+    Serve {
+        /// Where the page is.
+        page: SocketAddr,
+        /// Where browsers connect to.
+        web: SocketAddr,
+        /// Where native players connect to.
+        at: SocketAddr,
+        secret: Option<Secret>,
+        bots: u8,
+        seed: u64,
+    },
     /// A player on somebody else's server.
     Join {
         at: SocketAddr,
@@ -76,6 +88,9 @@ struct Words {
     plot: Option<PathBuf>,
     compares: bool,
     secret: Option<Secret>,
+    page: Option<SocketAddr>,
+    web: Option<SocketAddr>,
+    at: Option<SocketAddr>,
     name: Option<String>,
     wish: Wish,
     is_bot: bool,
@@ -119,6 +134,9 @@ impl Words {
             "--compare" => self.compares = true,
             "--token" => self.secret = Some(Secret::File(value()?.into())),
             "--pass" => self.secret = Some(Secret::Phrase(value()?)),
+            "--page" => self.page = Some(address(&value()?)?),
+            "--web" => self.web = Some(address(&value()?)?),
+            "--udp" => self.at = Some(address(&value()?)?),
             "--name" => self.name = Some(name_of(&value()?)?),
             "--role" => {
                 self.wish = match value()?.as_str() {
@@ -146,6 +164,18 @@ impl Words {
                 seed: self.seed.unwrap_or(1),
                 secret: self.secret()?,
             }),
+            ["serve"] => {
+                let local =
+                    |port, given: Option<SocketAddr>| given.unwrap_or_else(|| ([127, 0, 0, 1], port).into());
+                Ok(Command::Serve {
+                    page: local(8080, self.page),
+                    web: local(4433, self.web),
+                    at: local(4000, self.at),
+                    bots: self.bots.unwrap_or(5),
+                    seed: self.seed.unwrap_or(1),
+                    secret: self.secret.take(),
+                })
+            }
             ["join", at] => {
                 let (at, secret) = (address(at)?, self.secret()?);
                 Ok(Command::Join { at, secret, player: self.player() })
@@ -215,6 +245,7 @@ pub(crate) const HELP: &str = "\
 A tower defence over a bad network. Without a command: server, you and bots in this process.
 
   tower-defence [--bots N] [--link SPEC] [--role a|b] [--spectate] [--name NAME] [--seed N]
+  tower-defence serve [--token FILE | --pass PHRASE] [--bots N] [--page ADDR] [--web ADDR] [--udp ADDR] [--seed N]
   tower-defence server ADDR (--token FILE | --pass PHRASE) [--bots N] [--seed N]
   tower-defence join ADDR (--token FILE | --pass PHRASE) [--role a|b] [--spectate] [--name NAME] [--bot]
                           [--link SPEC]

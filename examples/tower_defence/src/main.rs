@@ -3,6 +3,7 @@
 mod args;
 mod plot;
 mod screen;
+mod serve;
 
 use args::{Command, Player, Secret};
 use std::error::Error;
@@ -39,7 +40,25 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Play(Player { name, wish, bots, link, seed, .. }) => {
             screen::show(&mut Local::new(&name, wish, bots, &link.unwrap_or_default(), seed))?;
         }
-        Command::Server { at, secret, bots, seed } => serve(at, &key(secret)?, bots, seed)?,
+        Command::Server { at, secret, bots, seed } => {
+            run_server(Hosting::bind(at, &key(secret)?, bots, seed)?)?
+        }
+        Command::Serve { page, web, at, secret, bots, seed } => {
+            let (key, path) = match secret {
+                Some(secret) => (key(secret)?, None),
+                None => serve::own_key()?,
+            };
+            let mut hosting = Hosting::bind(at, &key, bots, seed)?;
+            serve::start(&mut hosting, &key, page, web)?;
+            if let Some(path) = path {
+                println!(
+                    "play in a terminal: tower-defence join {} --token {}",
+                    hosting.local_addr()?,
+                    path.display()
+                );
+            }
+            run_server(hosting)?;
+        }
         Command::Join { at, secret, player } => join(at, &key(secret)?, player)?,
         Command::Headless { settings, compares: true, .. } => {
             let mut text = String::new();
@@ -71,8 +90,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
 }
 
 /// Runs a server, and prints a line every five seconds.
-fn serve(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> Result<(), Box<dyn Error>> {
-    let mut hosting = Hosting::bind(at, key, bots, seed)?;
+fn run_server(mut hosting: Hosting) -> Result<(), Box<dyn Error>> {
     println!("listening on {}", hosting.local_addr()?);
     let mut told = Instant::now();
     loop {

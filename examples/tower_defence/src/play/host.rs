@@ -12,6 +12,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 use whitewater::ServerConfig;
+use whitewater::net::Transport;
 
 /// A server, with bots that play on it.
 #[derive(Debug)]
@@ -48,6 +49,15 @@ impl Hosting {
         };
         let bots = (1..=bots).map(bot).collect::<io::Result<_>>()?;
         Ok(Self { server, host: Host::new(Server::new(seed)), bots, next: Instant::now() })
+    }
+
+    /// Lets the peers of a transport play as well, such as browsers.
+    ///
+    /// # Errors
+    ///
+    /// The system has nothing left that could wake the server.
+    pub fn attach(&mut self, transport: impl Transport + 'static) -> io::Result<()> {
+        self.server.attach(transport)
     }
 
     /// Receives what has arrived and does what is due. Call it every millisecond or two.
