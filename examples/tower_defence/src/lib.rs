@@ -2,6 +2,7 @@
 
 pub mod bots;
 pub mod carry;
+pub mod choice;
 pub mod client;
 pub mod headless;
 pub mod lab;
@@ -11,3 +12,4 @@ mod receipts;
 pub mod server;
 pub mod sim;
 pub mod wire;
+pub mod words;

@@ -1,7 +1,6 @@
 //! Around the board: the title, messages, the state of the network, and help for the keys.
 
 use super::controls::Controls;
-use super::words;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style, Stylize};
@@ -10,6 +9,7 @@ use ratatui::widgets::Paragraph;
 use tower_defence::client::{Figures, Line as News, View};
 use tower_defence::sim::rules::{BASE, WAVES};
 use tower_defence::sim::{EventKind, Phase, Role};
+use tower_defence::words;
 
 pub(super) fn title(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let left = view.phase_left.as_secs_f32();

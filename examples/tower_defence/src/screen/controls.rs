@@ -1,8 +1,9 @@
 //! The meaning of keys, and the current selection.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tower_defence::choice;
 use tower_defence::client::{Command, View};
-use tower_defence::sim::{At, Bonus, Cell, Colour, Improvements, Keys, Kind, Order, Phase, Role};
+use tower_defence::sim::{At, Bonus, Colour, Improvements, Keys, Kind, Order, Phase, Role};
 
 /// The meaning of a key.
 #[derive(Debug, PartialEq)]
@@ -81,7 +82,9 @@ impl Controls {
 
     fn build(&mut self, code: KeyCode, view: &View) -> Said {
         let order = match code {
-            KeyCode::Char(' ') | KeyCode::Enter => Some(self.build_here(view)),
+            KeyCode::Char(' ') | KeyCode::Enter => {
+                Some(choice::build(view, self.cursor(view), self.colour, self.kind))
+            }
             KeyCode::Char(digit @ '1'..='4') => bonus(digit).map(|bonus| Order::Buy { bonus }),
             KeyCode::Char('r') => self.choose(Colour::Red),
             KeyCode::Char('g') => self.choose(Colour::Green),
@@ -91,26 +94,12 @@ impl Controls {
                 None
             }
             code => {
-                let (x, y) = direction(code).unwrap_or_default().direction();
-                let At { x: column, y: row } = self.cursor(view);
-                let step = |place: u8, by: i32, size: u8| {
-                    u8::try_from((i32::from(place) + by).clamp(0, i32::from(size) - 1)).unwrap_or(place)
-                };
-                let (width, height) = (view.board.width(), view.board.height());
-                self.at = Some(At { x: step(column, x, width), y: step(row, y, height) });
+                let keys = direction(code).unwrap_or_default();
+                self.at = Some(choice::moved(&view.board, self.cursor(view), keys));
                 None
             }
         };
         order.map_or(Said::Nothing, |order| Said::Command(Command::Order(order)))
-    }
-
-    /// Raises the turret at the cursor, or builds one.
-    fn build_here(&self, view: &View) -> Order {
-        let at = self.cursor(view);
-        match view.board.cell(at) {
-            Cell::Turret(turret) => Order::Upgrade { turret },
-            _ => Order::Place { at, colour: self.colour, kind: self.kind },
-        }
     }
 
     const fn choose(&mut self, colour: Colour) -> Option<Order> {
@@ -140,7 +129,7 @@ impl Controls {
             KeyCode::Char('m') => Improvements::MONEY,
             _ => return Said::Nothing,
         };
-        self.improvements = toggle(self.improvements, toggled);
+        self.improvements = choice::toggled(self.improvements, toggled);
         Said::Nothing
     }
 
@@ -153,13 +142,6 @@ impl Controls {
             _ => Said::Nothing,
         }
     }
-}
-
-/// Toggles a bit. At most one colour is selected.
-fn toggle(all: Improvements, one: Improvements) -> Improvements {
-    let colours = Improvements::NO_RED.and(Improvements::NO_GREEN).and(Improvements::NO_BLUE);
-    let others = if colours.has(one) { all.bits() & !colours.bits() } else { all.bits() & !one.bits() };
-    Improvements::from_bits(if all.has(one) { others } else { others | one.bits() })
 }
 
 fn bonus(digit: char) -> Option<Bonus> {

@@ -4,7 +4,6 @@ mod board;
 mod chrome;
 mod controls;
 mod panel;
-mod words;
 
 use controls::{Controls, Said};
 use ratatui::crossterm::event::{

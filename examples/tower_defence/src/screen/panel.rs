@@ -2,14 +2,15 @@
 
 use super::board::paint;
 use super::controls::Controls;
-use super::words;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
+use tower_defence::choice;
 use tower_defence::client::{PlayerView, View};
 use tower_defence::sim::{Bonus, Colour, Improvements, Kind, Phase, Role};
+use tower_defence::words;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View, controls: &Controls) {
     let mut lines = match (view.you, view.role) {
@@ -45,7 +46,7 @@ fn builder<'a>(view: &View, controls: &Controls) -> Vec<Line<'a>> {
     lines.push(Line::from(vec!["Bonuses ".bold(), tokens.yellow()]));
     for (number, bonus) in (1..).zip(Bonus::ALL) {
         let text = format!("{number} {:<11}{}", words::bonus(bonus), bonus.cost());
-        let affordable = purse.has_unlocked(bonus) && bonus.cost() <= purse.tokens;
+        let affordable = choice::can_buy(view, bonus);
         lines.push(chosen(text, false, affordable, Color::White));
     }
     lines

@@ -1,9 +1,11 @@
-//! Events in words.
+//! Events in words, for every screen.
 
-use tower_defence::client::{Line, View};
-use tower_defence::sim::{Bonus, Event, EventKind, PlayerId, Refusal};
+use crate::client::{Line, View};
+use crate::sim::{Bonus, Event, EventKind, PlayerId, Refusal};
 
-pub(super) fn line(line: &Line, view: &View) -> String {
+/// An event or a chat line, as a player reads it.
+#[must_use]
+pub fn line(line: &Line, view: &View) -> String {
     match line {
         Line::Event(event) => happened(event, view),
         Line::Chat { from: Some(player), text } => format!("{}: {text}", name(*player, view)),
@@ -11,7 +13,9 @@ pub(super) fn line(line: &Line, view: &View) -> String {
     }
 }
 
-pub(super) fn name(player: PlayerId, view: &View) -> String {
+/// The name of a player.
+#[must_use]
+pub fn name(player: PlayerId, view: &View) -> String {
     let known = view.players.iter().find(|known| known.player == player);
     known.map_or_else(|| format!("player {player}"), |known| known.name.clone())
 }
@@ -40,7 +44,9 @@ fn happened(event: &Event, view: &View) -> String {
     if event.money > 0 { format!("{told}, +{}", event.money) } else { told }
 }
 
-pub(super) const fn bonus(bonus: Bonus) -> &'static str {
+/// The name of a bonus.
+#[must_use]
+pub const fn bonus(bonus: Bonus) -> &'static str {
     match bonus {
         Bonus::Blizzard => "blizzard",
         Bonus::Overcharge => "overcharge",
