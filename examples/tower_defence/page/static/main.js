@@ -15,7 +15,7 @@ async function config() {
     const answer = await fetch("config.json", { cache: "no-store" });
     if (!answer.ok) return null;
     const { url, websocket, certificate_hashes = [], secret } = await answer.json();
-    const hashes = certificate_hashes.flatMap((hash) => [...atob(hash)].map((byte) => byte.charCodeAt(0)));
+    const hashes = certificate_hashes.flatMap((hash) => hash.match(/../g).map((byte) => Number.parseInt(byte, 16)));
     const bytes = (secret ?? "").match(/../g) ?? [];
     return {
       url, websocket,
