@@ -58,6 +58,26 @@ impl Ring {
     }
 }
 
+/// What a shot leaves in the air.
+#[derive(Clone, Copy, Debug)]
+pub struct Trail {
+    /// From where it was fired.
+    pub from: (f64, f64),
+    /// Whom it hit, where they were then.
+    pub to: (f64, f64),
+    /// Its colour.
+    pub colour: Rgb,
+    left: f64,
+}
+
+impl Trail {
+    /// From 1 to 0.
+    #[must_use]
+    pub fn strength(&self) -> f64 {
+        (self.left / TRAIL).clamp(0.0, 1.0)
+    }
+}
+
 /// A word that rises.
 #[derive(Clone, Debug)]
 pub struct Word {
@@ -85,6 +105,8 @@ pub struct Effects {
     pub sparks: Vec<Spark>,
     /// See [`Ring`].
     pub rings: Vec<Ring>,
+    /// See [`Trail`].
+    pub trails: Vec<Trail>,
     /// See [`Word`].
     pub words: Vec<Word>,
     /// How much the base was hurt just now, 1 to 0.
@@ -152,9 +174,11 @@ impl Effects {
             spark.at = (spark.at.0 + spark.velocity.0 * passed, spark.at.1 + spark.velocity.1 * passed);
         }
         self.rings.iter_mut().for_each(|ring| ring.left -= passed);
+        self.trails.iter_mut().for_each(|trail| trail.left -= passed);
         self.words.iter_mut().for_each(|word| word.left -= passed);
         self.sparks.retain(|spark| spark.left > 0.0);
         self.rings.retain(|ring| ring.left > 0.0);
+        self.trails.retain(|trail| trail.left > 0.0);
         self.words.retain(|word| word.left > 0.0);
     }
 
@@ -199,6 +223,10 @@ impl Effects {
                 continue; // the same shot as before
             }
             let to = (f64::from(shot.to.0), f64::from(shot.to.1));
+            if shot.kind != Kind::Mortar {
+                let from = (f64::from(shot.from.0), f64::from(shot.from.1));
+                self.trails.push(Trail { from, to, colour: paint(shot.colour), left: TRAIL });
+            }
             match shot.kind {
                 Kind::Gun => self.burst(to, 3, 2.5, paint(shot.colour)),
                 Kind::Frost => self.ring(to, 0.6, 0.4, paint(shot.colour)),
@@ -257,6 +285,8 @@ fn middle(at: At) -> (f64, f64) {
 
 /// Most sparks at once.
 const SPARKS: usize = 400;
+/// How long a trail is seen, seconds.
+const TRAIL: f64 = 0.5;
 /// How long a word rises, seconds.
 const WORD: f64 = 1.2;
 
@@ -288,6 +318,7 @@ mod tests {
         assert!(sparks > 3 && rings > 0 && words > 0, "{sparks} sparks, {rings} rings, {words} words");
         assert!(sparks <= SPARKS && effects.aim(0).is_some());
         effects.advance(2.0);
+        assert!(effects.trails.is_empty());
         assert!(effects.sparks.is_empty() && effects.rings.is_empty() && effects.words.is_empty());
     }
 }

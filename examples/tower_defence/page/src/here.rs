@@ -26,6 +26,10 @@ impl Here {
         self.lab.set_link(link);
     }
 
+    pub(crate) fn skip(&mut self, time: Duration) {
+        self.lab.run_for(time);
+    }
+
     pub(crate) fn pump(&mut self, now: f64) {
         // A tab in the background has no frames. The game waits for it instead of catching up.
         let passed = (now - self.last).clamp(0.0, 250.0);

@@ -27,7 +27,7 @@ impl Layout {
     pub fn fit(width: f64, height: f64, board: (u8, u8)) -> Self {
         let (columns, rows) = (f64::from(board.0.max(1)), f64::from(board.1.max(1)));
         let space = (width - 2.0 * MARGIN, height - 2.0 * MARGIN);
-        let size = |across: f64, down: f64| (space.0 / across).min(space.1 / down).floor().max(1.0);
+        let size = |across: f64, down: f64| half((space.0 / across).min(space.1 / down)).max(1.0);
         let (straight, turned) = (size(columns, rows), size(rows, columns));
         let is_turned = turned > straight;
         let (cell, across, down) =
@@ -70,13 +70,18 @@ impl Layout {
     }
 }
 
+/// Rounded down to halves: edges of cells are sharp on most screens.
+fn half(length: f64) -> f64 {
+    (length * 2.0).floor() / 2.0
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the board")]
 const fn small(place: f64) -> u8 {
     place as u8
 }
 
 /// Around the board.
-const MARGIN: f64 = 6.0;
+const MARGIN: f64 = 7.0;
 /// How far beside the board a finger still means its edge.
 const FINGER: f64 = 22.0;
 

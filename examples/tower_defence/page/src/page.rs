@@ -267,8 +267,11 @@ impl Page {
     }
 }
 
+/// In the middle of a wave, so that there is something to see.
 fn demo(seed: u32) -> Here {
-    Here::new(0.0, "", Wish::Watch, 9, &link(40.0, 1.0), seed.into())
+    let mut here = Here::new(0.0, "", Wish::Watch, 9, &link(40.0, 1.0), seed.into());
+    here.skip(Duration::from_secs(9));
+    here
 }
 
 fn link(rtt: f64, loss: f64) -> LinkSpec {

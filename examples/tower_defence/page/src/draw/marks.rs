@@ -80,8 +80,10 @@ pub(super) fn chosen(pen: &Pen, layout: &Layout, view: &View, controls: &Control
         pen.dash(5.0, 5.0);
         pen.context.set_line_dash_offset(-seconds * 8.0);
         let reach = range(kind) * layout.cell;
-        pen.disc(middle, reach);
-        pen.circle(middle, reach);
+        pen.inside(layout, |pen| {
+            pen.disc(middle, reach);
+            pen.circle(middle, reach);
+        });
         pen.context.set_line_dash_offset(0.0);
         pen.solid();
     }

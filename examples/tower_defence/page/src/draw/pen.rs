@@ -72,6 +72,18 @@ impl Pen {
         let _ = self.context.set_line_dash(&js_sys::Array::new());
     }
 
+    /// Draws only on the board.
+    pub(super) fn inside(&self, layout: &Layout, draw: impl FnOnce(&Self)) {
+        let (left, top) = layout.place(0.0, 0.0);
+        let (right, bottom) = layout.place(layout.board.0.into(), layout.board.1.into());
+        self.context.save();
+        self.context.begin_path();
+        self.context.rect(left, top, right - left, bottom - top);
+        self.context.clip();
+        draw(self);
+        self.context.restore();
+    }
+
     pub(super) fn disc(&self, (x, y): (f64, f64), radius: f64) {
         self.arc_path((x, y), radius, 0.0, TAU);
         self.context.fill();

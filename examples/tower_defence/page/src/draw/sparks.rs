@@ -8,6 +8,11 @@ use crate::palette::RED;
 pub(super) fn all(pen: &Pen, layout: &Layout, effects: &Effects) {
     let cell = layout.cell;
     pen.adds(true);
+    for trail in &effects.trails {
+        let strength = trail.strength();
+        pen.stroke(&trail.colour.with(0.4 * strength * strength), (cell * 0.16 * strength).max(1.0));
+        pen.line(&[layout.place(trail.from.0, trail.from.1), layout.place(trail.to.0, trail.to.1)]);
+    }
     for ring in &effects.rings {
         let strength = ring.strength();
         pen.stroke(&ring.colour.with(0.8 * strength), (cell * 0.1 * strength).max(1.0));
