@@ -3,7 +3,7 @@
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
 # Packages that are tested separately.
-beside := "-p interop -p tower-defence -p whitewater-capi -p whitewater-web -p whitewater-web-build"
+beside := "-p interop -p tower-defence -p whitewater-capi -p whitewater-web -p whitewater-web-build -p tower-defence-page"
 # Of the library. Of the other features only interop's `c` is not among them, which needs libclang.
 features := `sed -n '/^\[features\]/,/^\[/s/^\([a-z][a-z0-9-]*\) *=.*/\1/p' Cargo.toml | grep -v '^default$' | paste -sd ' '`
 
@@ -86,11 +86,18 @@ examples:
     cargo run -q --release --all-features --example arena -- --seconds 2
     cargo run -q --release --all-features --example tunnel demo
 
-# Builds the library for wasm32, checks what browsers get, and prints its size.
+# Checks what browsers get, for wasm32.
 wasm:
     rustup target add wasm32-unknown-unknown
     cargo check -q -p whitewater --no-default-features --features crypto --target wasm32-unknown-unknown
-    cargo clippy -p whitewater-web -p whitewater-js --target wasm32-unknown-unknown -- -D warnings
+    cargo clippy -p whitewater-web -p whitewater-js -p tower-defence-page --target wasm32-unknown-unknown -- -D warnings
+
+# Plays the tower defence in a headless Chromium against native bots. Keeps screenshots in `pictures`; needs Node.js and Chromium.
+page pictures="target":
+    cargo build --release -p tower-defence
+    npm --prefix examples/tower_defence/page/tests ci --no-audit --no-fund
+    program=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/tower-defence && \
+      mkdir -p '{{ pictures }}' && node examples/tower_defence/page/tests/play.mjs "$program" '{{ pictures }}'
 
 # Tests the C library from C and C++.
 c:
