@@ -164,8 +164,10 @@ fn a_verb_that_two_siblings_have_is_a_verb_of_all() {
     }
 }
 
-/// Verbs that belong to two of them: sockets, one thread or several, waiting, what a client's handle shares with a server's.
-const OWN: [&str; 10] = [
+/// Verbs that belong to two of them: sockets, one thread or several, waiting, what a client's handle shares with a server's. What is attached
+/// to a server on a thread is attached before it is spawned.
+const OWN: [&str; 11] = [
+    "attach",
     "bind_shards",
     "pass",
     "path_changed",

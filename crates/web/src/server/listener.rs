@@ -59,11 +59,12 @@ impl Listener {
         if let Some(sockets) = self.sockets.take() {
             tokio::spawn(accept_sockets(sockets, Arc::clone(&self.tls), Arc::clone(&shared)));
         }
+        let mut looks = tokio::time::interval(LOOK_EACH); // however many come in meanwhile
         while !self.hall.is_over() {
             tokio::select! {
                 incoming = self.endpoint.accept() => shared.on_incoming(incoming),
                 () = self.hall.over.notified() => break,
-                () = sleep(LOOK_EACH) => self.renew().await,
+                _ = looks.tick() => self.renew().await,
             }
         }
         self.endpoint.close(VarInt::from_u32(0), b"the server ends");
