@@ -240,11 +240,10 @@ impl<T> Ring<T> {
     fn grow(&mut self, need: usize) {
         let fresh = std::iter::repeat_with(|| None).take(Self::room_for(need)).collect();
         let mut old = std::mem::replace(&mut self.slots, fresh);
-        let first = self.start.0 as usize & old.len().wrapping_sub(1);
-        old.rotate_left(first.min(old.len()));
         let mut sn = self.start;
-        for value in old {
-            let index = self.index(sn);
+        for _ in 0..old.len() {
+            let place = sn.0 as usize & old.len().wrapping_sub(1);
+            let (value, index) = (old.get_mut(place).and_then(Option::take), self.index(sn));
             if let Some(slot) = self.slots.get_mut(index) {
                 *slot = value;
             }

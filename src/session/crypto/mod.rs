@@ -7,6 +7,8 @@
 #[cfg(feature = "crypto")]
 pub(super) mod noise;
 mod plain;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod small_crc;
 
 use super::Suite;
 use super::exchange::{Attempt, HandshakeError};

@@ -2,11 +2,14 @@
 //! everything that both ends must agree on, so that a corrupted message does not lead to a session. Packets
 //! have a checksum that includes both salts.
 
+#[cfg(target_arch = "wasm32")]
+use super::small_crc::Hasher;
 use super::{Begun, Handshake, Protection, Provider, Renewal, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::{Keys, OpenError, SealError};
 use crate::session::wire::Data;
 use crate::time::Time;
+#[cfg(not(target_arch = "wasm32"))]
 use crc32fast::Hasher;
 
 pub(super) struct Plain;

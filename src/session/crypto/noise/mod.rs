@@ -38,7 +38,10 @@ use chacha20poly1305::XChaCha20Poly1305;
 use chacha20poly1305::aead::{AeadInPlace, KeyInit};
 use phase::Phases;
 use primitives::{Resolver, X25519};
-use snow::params::NoiseParams;
+use snow::params::{
+    BaseChoice, CipherChoice, DHChoice, HandshakeChoice, HandshakeModifier, HandshakeModifierList,
+    HandshakePattern, HashChoice, NoiseParams,
+};
 use snow::types::Dh as _;
 use snow::{Builder, HandshakeState};
 use zeroize::{Zeroizing, optimization_barrier, zeroize_stack};
@@ -161,7 +164,7 @@ impl Drop for Shaking {
 
 /// A state with zeros in all places for keys.
 fn zeros() -> Result<HandshakeState, snow::Error> {
-    let params = name(Pattern::NnPsk0, Cipher::ChaChaPoly).parse()?;
+    let params = params(Pattern::NnPsk0, Cipher::ChaChaPoly);
     let mut builder = Builder::with_resolver(params, Box::new(Resolver(Key::default())));
     for place in 0..PSKS {
         builder = builder.psk(place, &[0; 32])?;
@@ -197,7 +200,7 @@ impl Shaking {
         let (Suite::Noise(pattern, cipher) | Suite::Hybrid(pattern, cipher)) = attempt.suite else {
             return Err(HandshakeError::Suite);
         };
-        let params = name(pattern, cipher).parse().map_err(|_| HandshakeError::Suite)?;
+        let params = params(pattern, cipher);
         Ok(Self { state: build(params, &attempt.prologue(), secrets, is_client)?, cipher })
     }
 
@@ -252,6 +255,25 @@ fn replace<T>(place: &mut T, blank: impl FnOnce() -> Option<T>) {
     optimization_barrier(place);
 }
 
+/// What [`name`] says, without the parser, which a browser would have to load.
+fn params(pattern: Pattern, cipher: Cipher) -> NoiseParams {
+    let (base, has_psk) = match pattern {
+        Pattern::Nn => (HandshakePattern::NN, false),
+        Pattern::NnPsk0 => (HandshakePattern::NN, true),
+        Pattern::Nk => (HandshakePattern::NK, false),
+        Pattern::NkPsk0 => (HandshakePattern::NK, true),
+    };
+    let modifiers =
+        HandshakeModifierList { list: Vec::from_iter(has_psk.then_some(HandshakeModifier::Psk(0))) };
+    let handshake = HandshakeChoice { pattern: base, modifiers };
+    let choice = match cipher {
+        Cipher::ChaChaPoly => CipherChoice::ChaChaPoly,
+        Cipher::AesGcm => CipherChoice::AESGCM,
+    };
+    let (dh, hash) = (DHChoice::Curve25519, HashChoice::Blake2s);
+    NoiseParams::new(name(pattern, cipher).to_owned(), BaseChoice::Noise, handshake, dh, choice, hash)
+}
+
 const fn name(pattern: Pattern, cipher: Cipher) -> &'static str {
     match (pattern, cipher) {
         (Pattern::Nn, Cipher::ChaChaPoly) => "Noise_NN_25519_ChaChaPoly_BLAKE2s",
@@ -290,3 +312,17 @@ const STACK: usize = 16 << 10;
 const PSKS: u8 = 10;
 /// The same, for what is made to overwrite something.
 const BLANK: usize = 8 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_are_those_of_their_name() {
+        for pattern in [Pattern::Nn, Pattern::NnPsk0, Pattern::Nk, Pattern::NkPsk0] {
+            for cipher in [Cipher::ChaChaPoly, Cipher::AesGcm] {
+                assert_eq!(params(pattern, cipher), name(pattern, cipher).parse().unwrap());
+            }
+        }
+    }
+}
