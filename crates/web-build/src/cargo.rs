@@ -18,8 +18,8 @@ pub(super) fn build(package: &str, options: &Options) -> Result<PathBuf, Error> 
     }
     // Its own directory: a cargo that runs us holds the lock of the usual one.
     command.arg("--target-dir").arg(target_dir()?);
-    // They are for this machine.
-    command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    // Those of the environment are for this machine.
+    command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", shorter_paths().join("\u{1f}"));
     let output =
         command.stderr(Stdio::inherit()).output().map_err(|error| Error::Io("cargo".into(), error))?;
     if !output.status.success() {
@@ -29,6 +29,14 @@ pub(super) fn build(package: &str, options: &Options) -> Result<PathBuf, Error> 
     // The package itself is built last.
     let wasm = messages.lines().rev().find_map(wasm_file);
     wasm.ok_or_else(|| Error::NoWasm(package.into()))
+}
+
+/// Flags by which messages of panics name files without the folders of this machine, which are nobody's business and long.
+fn shorter_paths() -> Vec<String> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo"))).unwrap_or_default();
+    let registries = home.join("registry").join("src").read_dir().into_iter().flatten().flatten();
+    registries.map(|folder| format!("--remap-path-prefix={}/=", folder.path().display())).collect()
 }
 
 /// The wasm file in a message of cargo about what it built.

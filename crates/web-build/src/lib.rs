@@ -19,7 +19,6 @@ use flate2::write::GzEncoder;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use wasm_bindgen_cli_support::Bindgen;
 
 /// How to build.
@@ -32,13 +31,11 @@ pub struct Options {
     pub target: Target,
     /// Features of the package, separated by commas.
     pub features: String,
-    /// Also run `wasm-opt` of Binaryen, if it is there. Off by default, so that every machine builds the same.
-    pub wasm_opt: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { release: true, target: Target::Web, features: String::new(), wasm_opt: false }
+        Self { release: true, target: Target::Web, features: String::new() }
     }
 }
 
@@ -84,9 +81,6 @@ pub enum Error {
     /// wasm-bindgen refuses the file.
     #[error("wasm-bindgen: {0}")]
     Bindgen(String),
-    /// `wasm-opt` refuses the file.
-    #[error("wasm-opt could not make {0} smaller")]
-    WasmOpt(PathBuf),
     /// A program or a file.
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),
@@ -103,9 +97,6 @@ pub fn build(package: &str, out: &Path, options: &Options) -> Result<Built, Erro
     let name = package.replace('-', "_");
     bindgen(&input, &name, out, options.target)?;
     let (js, wasm_file) = (out.join(format!("{name}.js")), out.join(format!("{name}_bg.wasm")));
-    if options.wasm_opt {
-        optimise(&wasm_file)?;
-    }
     let bytes = fs::read(&wasm_file).map_err(|error| Error::Io(wasm_file.display().to_string(), error))?;
     let gzipped = gzipped(&bytes).map_err(|error| Error::Io("gzip".into(), error))?;
     Ok(Built { js, wasm_file, wasm: bytes.len(), gzipped })
@@ -131,18 +122,4 @@ fn bindgen(input: &Path, name: &str, out: &Path, target: Target) -> Result<(), E
     };
     bindgen.input_path(input).out_name(name).typescript(true);
     bindgen.remove_name_section(true).remove_producers_section(true).generate(out).map_err(failed)
-}
-
-fn optimise(wasm: &Path) -> Result<(), Error> {
-    let mut command = Command::new("wasm-opt");
-    command.args(["-Os", "--all-features"]).arg(wasm).arg("-o").arg(wasm);
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(Error::WasmOpt(wasm.into())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            eprintln!("there is no wasm-opt: the wasm file stays as it is");
-            Ok(())
-        }
-        Err(error) => Err(Error::Io("wasm-opt".into(), error)),
-    }
 }

@@ -8,11 +8,10 @@ use whitewater_web_build::{Options, Target, build};
 const USAGE: &str = "\
 Builds a package of this workspace for browsers: OUT_DIR/PACKAGE.js and OUT_DIR/PACKAGE_bg.wasm.
 
-  cargo run -p whitewater-web-build -- PACKAGE OUT_DIR [--node] [--dev] [--wasm-opt] [--features A,B] [--at-most KB]
+  cargo run -p whitewater-web-build -- PACKAGE OUT_DIR [--node] [--dev] [--features A,B] [--at-most KB]
 
   --node          for Node instead of browsers
   --dev           without optimisation
-  --wasm-opt      let Binaryen's wasm-opt make it smaller
   --features A,B  features of the package
   --at-most KB    fail if it is longer than that many kB, compressed with gzip";
 
@@ -23,7 +22,6 @@ fn main() -> ExitCode {
         match arg.as_str() {
             "--node" => options.target = Target::Node,
             "--dev" => options.release = false,
-            "--wasm-opt" => options.wasm_opt = true,
             "--features" => options.features = args.next().unwrap_or_default(),
             "--at-most" => most = args.next().and_then(|kb| kb.parse::<usize>().ok()),
             _ => places.push(arg),

@@ -84,7 +84,9 @@ impl Dial {
         let State::Trying { under_way, .. } = &self.state else { return false };
         let is_taken = under_way.contains(&transport);
         if is_taken {
-            self.order.sort_by_key(|it| *it != transport);
+            if self.order.first() != Some(&transport) {
+                self.order.reverse(); // there are two
+            }
             self.state = State::Up { since: now };
         }
         is_taken

@@ -88,7 +88,7 @@ extern "C" {
     pub(super) fn data(this: &Message) -> JsValue;
     pub(super) type Close;
     #[wasm_bindgen(method, getter)]
-    pub(super) fn code(this: &Close) -> f64;
+    pub(super) fn code(this: &Close) -> u16;
     #[wasm_bindgen(method, getter)]
     pub(super) fn reason(this: &Close) -> JsValue;
 }
@@ -125,5 +125,7 @@ pub(super) fn web_transport_options(hashes: &[[u8; 32]]) -> Result<Object, JsVal
 /// What an exception says.
 pub(super) fn text(error: &JsValue) -> String {
     let message = Reflect::get(error, &"message".into()).ok().and_then(|message| message.as_string());
-    message.filter(|message| !message.is_empty()).unwrap_or_else(|| format!("{error:?}"))
+    message
+        .filter(|message| !message.is_empty())
+        .unwrap_or_else(|| "it says nothing about its error".to_owned())
 }
