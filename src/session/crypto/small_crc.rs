@@ -28,14 +28,14 @@ const HALVES: [u32; 16] = halves();
 
 #[expect(clippy::indexing_slicing, reason = "computed when the library is built")]
 const fn halves() -> [u32; 16] {
-    let (mut halves, mut at) = ([0; 16], 0);
+    let (mut halves, mut at) = ([0; 16], 0_u32);
     while at < 16 {
-        let (mut sum, mut bit) = (at as u32, 0);
+        let (mut sum, mut bit) = (at, 0);
         while bit < 4 {
             sum = if sum & 1 == 1 { sum >> 1 ^ POLYNOMIAL } else { sum >> 1 };
             bit += 1;
         }
-        halves[at] = sum;
+        halves[at as usize] = sum;
         at += 1;
     }
     halves

@@ -41,6 +41,8 @@ pub(super) struct State {
     dial: Dial,
     /// The one that carries the session.
     link: Option<(LinkId, Link)>,
+    /// When the last datagram came by it.
+    heard: Time,
     /// Those that are not ready yet.
     opening: Vec<(LinkId, Transport, Link)>,
     next_id: u32,
@@ -70,6 +72,7 @@ impl Shared {
             is_decided: false,
             dial,
             link: None,
+            heard: now,
             opening: Vec::new(),
             next_id: 0,
             stats: TransportStats::default(),
@@ -80,6 +83,7 @@ impl Shared {
             let later = this.clone();
             let timer = Timer::new(move || {
                 if let Some(shared) = later.upgrade() {
+                    shared.timer.has_called();
                     shared.drive();
                 }
             });
@@ -95,8 +99,13 @@ impl Shared {
             self.timer.arm(now, now + BUSY);
             return Some(BUSY);
         };
-        state.machine.handle_timeout(now());
+        let now = now();
+        state.machine.handle_timeout(now);
+        let silent = state.hang_up(now);
         drop(state);
+        if let Some(link) = silent {
+            link.close();
+        }
         self.transmit();
         self.dial();
         self.settle()
@@ -197,7 +206,9 @@ impl Shared {
             && state.link.as_ref().is_some_and(|(up, _)| *up == id)
         {
             state.stats.received += 1;
-            state.machine.handle_datagram(now(), SERVER.into(), datagram);
+            state.heard = now();
+            let heard = state.heard;
+            state.machine.handle_datagram(heard, SERVER.into(), datagram);
         }
         self.drive();
     }
@@ -264,7 +275,7 @@ impl State {
         }
         self.is_decided = true;
         self.stats.transport = Some(transport);
-        self.link = Some((id, link));
+        (self.link, self.heard) = (Some((id, link)), now);
         self.opening.drain(..).map(|(_, _, link)| link).collect()
     }
 
@@ -297,6 +308,20 @@ impl State {
         Some(link)
     }
 
+    /// Gives up a transport by which nothing comes any more, though the server answers pings: a browser notices that only after the session has
+    /// ended.
+    fn hang_up(&mut self, now: Time) -> Option<Link> {
+        let (id, _) = self.link.as_ref().filter(|_| self.silent_at().is_some_and(|at| at <= now))?;
+        self.lose(now, *id, "nothing arrives any more")
+    }
+
+    /// When the transport that is ready has been silent for too long, unless something comes.
+    fn silent_at(&self) -> Option<Time> {
+        let session = self.machine.session_config();
+        let is_watched = self.link.is_some() && self.machine.is_connected();
+        is_watched.then(|| self.heard + (session.timeout / 4).max(session.keepalive * 3))
+    }
+
     /// Returns all transports: none will be needed.
     fn end(&mut self) -> Vec<Link> {
         self.dial.stop();
@@ -310,7 +335,7 @@ impl State {
         let session = self.machine.poll_timeout();
         // What is due may be to send, which waits for a transport.
         let session = if self.link.is_some() { session } else { session.map(|at| at.max(now + BUSY)) };
-        [session, self.dial.next()].into_iter().flatten().min()
+        [session, self.dial.next(), self.silent_at()].into_iter().flatten().min()
     }
 }
 

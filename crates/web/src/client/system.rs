@@ -63,10 +63,14 @@ impl Timer {
         Self { then: Closure::new(then), armed: RefCell::default() }
     }
 
-    /// Calls back at this time or earlier. Each call has to be answered with another one of this.
+    /// Notes that it has called, which may be a little early.
+    pub(super) fn has_called(&self) {
+        self.armed.take();
+    }
+
+    /// Calls back at this time or earlier. Each call has to be answered with [`has_called`](Self::has_called), and with this again.
     pub(super) fn arm(&self, now: Time, at: Time) {
-        let is_soon_enough =
-            self.armed.borrow().as_ref().is_some_and(|(armed, _)| *armed <= at && *armed > now);
+        let is_soon_enough = self.armed.borrow().as_ref().is_some_and(|(armed, _)| *armed <= at);
         if is_soon_enough {
             return; // it is armed again then
         }
