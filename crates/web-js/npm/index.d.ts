@@ -119,7 +119,7 @@ export interface Stats {
   datagramsReceived: number;
   /** Datagrams dropped because the path carries only shorter ones. */
   tooLong: number;
-  /** Datagrams dropped because the browser had 64 KiB to send already. */
+  /** Datagrams dropped because the browser had had 64 KiB to send for 0.1 s. */
   queueFull: number;
   /** How often a lost transport was replaced. */
   reconnects: number;

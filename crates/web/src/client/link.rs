@@ -17,7 +17,7 @@ pub(super) enum Link {
 pub(super) enum Sent {
     /// The browser has it.
     Away,
-    /// The browser has too many already. It is lost, and the session sends again what must arrive.
+    /// The browser takes none now. It is lost, and the session sends again what must arrive.
     Full,
     /// It is longer than the path carries, and lost.
     TooLong,
@@ -38,6 +38,14 @@ impl Link {
                 web_transport::Line::open(&url, hashes, id, shared).map(Self::WebTransport)
             }
             Transport::WebSocket => web_socket::Line::open(&url, id, shared).map(Self::WebSocket),
+        }
+    }
+
+    /// Whether the browser has 64 KiB to send already: more would only get older there.
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Self::WebTransport(line) => line.is_full(),
+            Self::WebSocket(line) => line.is_full(),
         }
     }
 

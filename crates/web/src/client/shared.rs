@@ -43,6 +43,8 @@ pub(super) struct State {
     link: Option<(LinkId, Link)>,
     /// When the last datagram came by it.
     heard: Time,
+    /// Since when it has been full.
+    full_since: Option<Time>,
     /// Those that are not ready yet.
     opening: Vec<(LinkId, Transport, Link)>,
     next_id: u32,
@@ -73,6 +75,7 @@ impl Shared {
             dial,
             link: None,
             heard: now,
+            full_since: None,
             opening: Vec::new(),
             next_id: 0,
             stats: TransportStats::default(),
@@ -111,7 +114,8 @@ impl Shared {
         self.settle()
     }
 
-    /// Sends what is due, as far as there is a transport. What has to wait for one waits in the session.
+    /// Sends what is due, as far as there is a transport and it has room. What has to wait waits in the session, but not for long: then it is
+    /// dropped, so that what follows is not late as well.
     pub(super) fn transmit(&self) {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -119,7 +123,11 @@ impl Shared {
             ends.clear();
             let Ok(mut state) = self.state.try_borrow_mut() else { return };
             let Some((_, link)) = state.link.clone() else { return };
-            while ends.len() < AT_ONCE && state.machine.poll_transmit(now(), &mut bytes).is_some() {
+            let (now, is_full) = (now(), link.is_full());
+            if state.waits(now, is_full) {
+                return;
+            }
+            while ends.len() < AT_ONCE && state.machine.poll_transmit(now, &mut bytes).is_some() {
                 ends.push(bytes.len());
             }
             drop(state);
@@ -127,7 +135,7 @@ impl Shared {
             for end in &ends {
                 let Some((datagram, others)) = rest.split_at_checked(end - start) else { break };
                 (rest, start) = (others, *end);
-                match link.send(datagram) {
+                match if is_full { Sent::Full } else { link.send(datagram) } {
                     Sent::Away => stats.sent += 1,
                     Sent::Full => stats.queue_full += 1,
                     Sent::TooLong => stats.too_long += 1,
@@ -275,7 +283,7 @@ impl State {
         }
         self.is_decided = true;
         self.stats.transport = Some(transport);
-        (self.link, self.heard) = (Some((id, link)), now);
+        (self.link, self.heard, self.full_since) = (Some((id, link)), now, None);
         self.opening.drain(..).map(|(_, _, link)| link).collect()
     }
 
@@ -330,11 +338,22 @@ impl State {
         opening.chain(self.link.take().map(|(_, link)| link)).collect()
     }
 
+    /// Whether to wait until the browser has sent some of what it has.
+    fn waits(&mut self, now: Time, is_full: bool) -> bool {
+        self.full_since = is_full.then(|| self.full_since.unwrap_or(now));
+        self.full_since.is_some_and(|since| now.since(since) < FULL_FOR)
+    }
+
     /// When something is due next.
     fn due(&self, now: Time) -> Option<Time> {
         let session = self.machine.poll_timeout();
-        // What is due may be to send, which waits for a transport.
-        let session = if self.link.is_some() { session } else { session.map(|at| at.max(now + BUSY)) };
+        // What is due may be to send, which waits for a transport, or for room.
+        let pause = match (&self.link, self.full_since) {
+            (None, _) => BUSY,
+            (_, Some(_)) => RETRY,
+            _ => Duration::ZERO,
+        };
+        let session = session.map(|at| at.max(now + pause));
         [session, self.dial.next(), self.silent_at()].into_iter().flatten().min()
     }
 }
@@ -350,9 +369,12 @@ fn session(now: Time, config: &ClientConfig) -> Result<session::Client, ConnectE
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), 4433);
 /// When to look again while nothing can be done.
 const BUSY: Duration = Duration::from_millis(50);
-/// Datagrams for which memory is taken at once, and how often for one call.
-const AT_ONCE: usize = 64;
-const ROUNDS: usize = 64;
+/// The same while a transport is full, and how long what is due waits then.
+const RETRY: Duration = Duration::from_millis(5);
+const FULL_FOR: Duration = Duration::from_millis(100);
+/// Datagrams sent before the transport is asked again whether it has room, and how often for one call.
+const AT_ONCE: usize = 16;
+const ROUNDS: usize = 256;
 /// When a goodbye that nobody waits for is said. It leaves as often, because each may be lost.
 const GOODBYES: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(150), Duration::from_millis(350)];

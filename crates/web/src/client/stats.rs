@@ -14,7 +14,7 @@ pub struct TransportStats {
     pub received: u64,
     /// Datagrams dropped because the path carries only shorter ones.
     pub too_long: u64,
-    /// Datagrams dropped because the browser had 64 KiB to send already. The session sends again what must arrive.
+    /// Datagrams dropped because the browser had had 64 KiB to send for 0.1 s. The session sends again what must arrive.
     pub queue_full: u64,
     /// How often a lost transport was replaced.
     pub reconnects: u64,

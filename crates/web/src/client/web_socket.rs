@@ -50,10 +50,11 @@ impl Line {
         Ok(Rc::new(Self { socket, _opened: opened, _arrived: arrived, _closed: closed }))
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.socket.buffered_amount() > BUFFERED_MAX
+    }
+
     pub(super) fn send(&self, datagram: &[u8]) -> Sent {
-        if self.socket.buffered_amount() > BUFFERED_MAX {
-            return Sent::Full; // what waits there would only get older
-        }
         match self.socket.send(&Uint8Array::from(datagram)) {
             Ok(()) => Sent::Away,
             Err(_) => Sent::Full,

@@ -32,13 +32,14 @@ impl Line {
         Ok(line)
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.get() >= WAITING_MAX
+    }
+
     pub(super) fn send(&self, datagram: &[u8]) -> Sent {
         let Some(writer) = self.writer.get() else { return Sent::Full };
         if datagram.len() > longest(&self.transport) {
             return Sent::TooLong;
-        }
-        if self.waiting.get() >= WAITING_MAX {
-            return Sent::Full;
         }
         self.waiting.set(self.waiting.get() + 1);
         let (written, waiting) = (writer.write(&Uint8Array::from(datagram)), Rc::clone(&self.waiting));
