@@ -9,19 +9,16 @@ const kept = {
 };
 const chance = () => crypto.getRandomValues(new Uint32Array(1))[0];
 
+/** Bytes from hexadecimal digits. */
+const bytes = (digits) => (digits.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16));
+
 /** How to join the server that has sent this page; null if it says nothing of that. */
 async function config() {
   try {
     const answer = await fetch("config.json", { cache: "no-store" });
     if (!answer.ok) return null;
     const { url, websocket, certificate_hashes = [], secret } = await answer.json();
-    const hashes = certificate_hashes.flatMap((hash) => hash.match(/../g).map((byte) => Number.parseInt(byte, 16)));
-    const bytes = (secret ?? "").match(/../g) ?? [];
-    return {
-      url, websocket,
-      hashes: new Uint8Array(hashes),
-      secret: new Uint8Array(bytes.map((digits) => parseInt(digits, 16))),
-    };
+    return { url, websocket, hashes: new Uint8Array(certificate_hashes.flatMap(bytes)), secret: new Uint8Array(bytes(secret)) };
   } catch {
     return null;
   }
