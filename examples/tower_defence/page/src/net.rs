@@ -16,6 +16,8 @@ pub(crate) struct There {
     again: Option<f64>,
     /// Why the last session ended. It is told until the next one is up.
     ended: Option<String>,
+    /// Whether to ask again how to join: a server that was started anew has another certificate.
+    asks: bool,
 }
 
 impl There {
@@ -23,7 +25,7 @@ impl There {
         let user = hello.encode().map_err(|error| error.to_string())?;
         let config = ClientConfig { user, ..ClientConfig::secret(session(), secret) };
         let session = Client::connect(&target, &config).map_err(|error| error.to_string())?;
-        Ok(Self { target, config, session, guest: Guest::default(), again: None, ended: None })
+        Ok(Self { target, config, session, guest: Guest::default(), again: None, ended: None, asks: false })
     }
 
     /// Receives, does what is due, and sends. An error tells why the game is over for us.
@@ -62,6 +64,16 @@ impl There {
         }
     }
 
+    /// Whether the page should ask the server once more how to join.
+    pub(crate) fn take_question(&mut self) -> bool {
+        std::mem::take(&mut self.asks)
+    }
+
+    /// Where to connect next time.
+    pub(crate) fn set_target(&mut self, target: Target) {
+        self.target = target;
+    }
+
     /// Why there is no session now. `None`: there is one, or this is the first attempt.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.ended.as_deref()
@@ -86,7 +98,7 @@ impl There {
                 }
                 // A server that has forgotten us is there, so there is nothing to wait for.
                 let wait = if reason == CloseReason::ServerForgot { 0.0 } else { AGAIN };
-                (self.ended, self.again) = (Some(told), Some(now + wait));
+                (self.ended, self.again, self.asks) = (Some(told), Some(now + wait), true);
             }
             _ => {}
         }

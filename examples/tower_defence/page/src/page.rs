@@ -121,15 +121,30 @@ impl Page {
         secret: &[u8],
     ) -> Result<(), String> {
         let secret = secret.try_into().map_err(|_| "the secret of the server has not 32 bytes".to_owned())?;
-        let (certificate_hashes, rest) = hashes.as_chunks();
-        if !rest.is_empty() {
-            return Err("a hash of a certificate has not 32 bytes".to_owned());
-        }
-        let certificate_hashes = certificate_hashes.to_vec();
-        let target = Target { certificate_hashes, websocket, ..Target::new(url) };
+        let target = target(url, websocket, hashes)?;
         let hello = Hello { name: name_of(name), wish: wish_of(wish), ticket };
         let there = There::join(target, secret, &hello)?;
         self.begin(Shown::There(Box::new(there)));
+        Ok(())
+    }
+
+    /// Whether to ask the server once more how to join, and to tell the answer to [`moved`](Self::moved).
+    pub fn takes_config(&mut self) -> bool {
+        match &mut self.shown {
+            Shown::There(there) => there.take_question(),
+            _ => false,
+        }
+    }
+
+    /// The next session goes there, with the same name, role and ticket.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the server's config.
+    pub fn moved(&mut self, url: &str, websocket: Option<String>, hashes: &[u8]) -> Result<(), String> {
+        if let Shown::There(there) = &mut self.shown {
+            there.set_target(target(url, websocket, hashes)?);
+        }
         Ok(())
     }
 
@@ -272,6 +287,14 @@ fn demo(seed: u32) -> Here {
     let mut here = Here::new(0.0, "", Wish::Watch, 9, &link(40.0, 1.0), seed.into());
     here.skip(Duration::from_secs(9));
     here
+}
+
+fn target(url: &str, websocket: Option<String>, hashes: &[u8]) -> Result<Target, String> {
+    let (certificate_hashes, rest) = hashes.as_chunks();
+    if !rest.is_empty() {
+        return Err("a hash of a certificate has not 32 bytes".to_owned());
+    }
+    Ok(Target { certificate_hashes: certificate_hashes.to_vec(), websocket, ..Target::new(url) })
 }
 
 fn link(rtt: f64, loss: f64) -> LinkSpec {

@@ -172,9 +172,18 @@ addEventListener("blur", () => page.blurred());
 // Frames; a tab in the background has none, but its session goes on.
 function frame(now) {
   page.frame(now);
+  if (page.takes_config()) ask();
   requestAnimationFrame(frame);
 }
 requestAnimationFrame(frame);
 setInterval(() => { if (document.hidden) page.pump(performance.now()); }, 250);
+
+/** A server that was started anew may have another certificate. */
+async function ask() {
+  const answer = await config();
+  try {
+    if (answer) page.moved(answer.url, answer.websocket, answer.hashes);
+  } catch { /* the old one is tried again */ }
+}
 
 window.towerDefence = () => page.summary();

@@ -10,7 +10,7 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 use tower_defence::choice;
 use tower_defence::client::View;
 use tower_defence::sim::rules::{BASE, CELL};
-use tower_defence::sim::{At, Cell, Kind, Phase, Role};
+use tower_defence::sim::{At, Cell, Phase, Role};
 
 pub(super) fn ends(pen: &mut Pen, layout: &Layout, view: &View, seconds: f64) {
     let cell = layout.cell;
@@ -58,9 +58,9 @@ pub(super) fn coins(pen: &mut Pen, layout: &Layout, view: &View, seconds: f64) -
     count
 }
 
-/// For a builder: the chosen cell, its turret's range or what would be built.
-pub(super) fn chosen(pen: &Pen, layout: &Layout, view: &View, controls: &Controls, seconds: f64) {
-    if view.role != Role::Builder || view.you.is_none() {
+/// For a builder, below the turrets: the cell under the mouse, and how far the chosen turret reaches.
+pub(super) fn range(pen: &Pen, layout: &Layout, view: &View, controls: &Controls, seconds: f64) {
+    if !builds(view) {
         return;
     }
     if let Some(at) = controls.hover {
@@ -72,27 +72,40 @@ pub(super) fn chosen(pen: &Pen, layout: &Layout, view: &View, controls: &Control
     let known = view.turrets.iter().find(|turret| turret.at == at);
     let (colour, kind) =
         known.map_or((controls.colour, controls.kind), |turret| (turret.colour, turret.kind));
-    let can = choice::price(view, at, controls.kind).is_some();
-    let middle = layout.middle(at);
-    if can || known.is_some() {
-        pen.fill(&paint(colour).with(0.06));
-        pen.stroke(&paint(colour).with(0.5), 1.2);
-        pen.dash(5.0, 5.0);
-        pen.context.set_line_dash_offset(-seconds * 8.0);
-        let reach = range(kind) * layout.cell;
-        pen.inside(layout, |pen| {
-            pen.disc(middle, reach);
-            pen.circle(middle, reach);
-        });
-        pen.context.set_line_dash_offset(0.0);
-        pen.solid();
+    if known.is_none() && choice::price(view, at, controls.kind).is_none() {
+        return;
     }
-    if can && known.is_none() && view.board.cell(at) == Cell::Free {
+    pen.fill(&paint(colour).with(0.06));
+    pen.stroke(&paint(colour).with(0.5), 1.2);
+    pen.dash(5.0, 5.0);
+    pen.context.set_line_dash_offset(-seconds * 8.0);
+    let (middle, reach) = (layout.middle(at), f64::from(kind.range()) / f64::from(CELL) * layout.cell);
+    pen.inside(layout, |pen| {
+        pen.disc(middle, reach);
+        pen.circle(middle, reach);
+    });
+    pen.context.set_line_dash_offset(0.0);
+    pen.solid();
+}
+
+/// For a builder: the chosen cell, and what would be built there.
+pub(super) fn chosen(pen: &Pen, layout: &Layout, view: &View, controls: &Controls, seconds: f64) {
+    if !builds(view) {
+        return;
+    }
+    let at = controls.cursor(view);
+    let is_turret = matches!(view.board.cell(at), Cell::Turret(_));
+    let can = choice::price(view, at, controls.kind).is_some();
+    if can && !is_turret {
         pen.alpha(0.38 + 0.1 * (seconds * 4.0).sin());
-        turrets::body(pen, middle, layout.cell, (colour, kind), PI, true);
+        turrets::body(pen, layout.middle(at), layout.cell, (controls.colour, controls.kind), PI, true);
         pen.alpha(1.0);
     }
-    brackets(pen, layout, at, if can || known.is_some() { LIGHT } else { RED }, seconds);
+    brackets(pen, layout, at, if can || is_turret { LIGHT } else { RED }, seconds);
+}
+
+fn builds(view: &View) -> bool {
+    view.role == Role::Builder && view.you.is_some()
 }
 
 fn brackets(pen: &Pen, layout: &Layout, at: At, colour: Rgb, seconds: f64) {
@@ -104,11 +117,6 @@ fn brackets(pen: &Pen, layout: &Layout, at: At, colour: Rgb, seconds: f64) {
         let (cx, cy) = (x + across * half, y + down * half);
         pen.line(&[(cx - across * arm, cy), (cx, cy), (cx, cy - down * arm)]);
     }
-}
-
-/// Cells.
-fn range(kind: Kind) -> f64 {
-    f64::from(kind.range()) / f64::from(CELL)
 }
 
 pub(super) fn stick(pen: &mut Pen, controls: &Controls) {

@@ -77,6 +77,7 @@ impl Canvas {
         }
         marks::ends(pen, layout, view, seconds);
         let coins = marks::coins(pen, layout, view, seconds);
+        marks::range(pen, layout, view, controls, seconds);
         let (turrets, guesses) = turrets::all(pen, layout, view, effects);
         marks::chosen(pen, layout, view, controls, seconds);
         let beams = shots::all(pen, layout, view);
