@@ -59,3 +59,35 @@ fn turret(view: &View, at: At) -> Option<TurretId> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{Lab, LinkSpec, Transport};
+    use crate::sim::rules::MONEY_START;
+    use crate::wire::{Hello, Wish};
+    use std::time::Duration;
+
+    #[test]
+    fn at_most_one_colour_is_given_up() {
+        let red = toggled(Improvements::HEALTH, Improvements::NO_RED);
+        assert!(red.has(Improvements::NO_RED.and(Improvements::HEALTH)));
+        assert_eq!(toggled(red, Improvements::NO_BLUE), Improvements::NO_BLUE.and(Improvements::HEALTH));
+        assert_eq!(toggled(red, Improvements::NO_RED), Improvements::HEALTH);
+    }
+
+    #[test]
+    fn what_has_a_price_is_granted_and_nothing_else() {
+        let mut lab = Lab::new(Transport::Sessions, &LinkSpec::default(), 7);
+        lab.join(Hello { name: "Ada".to_owned(), wish: Wish::Build, ticket: 1 }, false);
+        lab.run_for(Duration::from_secs(2));
+        let view = lab.client(0).and_then(crate::client::Client::view).expect("a world");
+        let world = lab.server().world().clone();
+        let you = view.you.expect("a player");
+        for at in view.board.places() {
+            let order = build(&view, at, Colour::Red, Kind::Gun);
+            let price = price(&view, at, Kind::Gun).filter(|price| *price <= MONEY_START);
+            assert_eq!(world.clone().order(you, order).is_ok(), price.is_some(), "{at:?}");
+        }
+    }
+}

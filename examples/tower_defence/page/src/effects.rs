@@ -153,10 +153,13 @@ impl Effects {
             coins: view.coins.clone(),
         };
         if let Some(before) = self.before.replace(now) {
-            self.runners(&before, view);
+            // At the end of a wave all runners are gone, and after the last one also the coins: nothing has happened to them.
+            if before.phase == view.phase {
+                self.runners(&before, view);
+                self.coins(&before, view);
+            }
             self.turrets(&before, view);
             self.shots(&before, view);
-            self.coins(&before, view);
             if view.base < before.base {
                 self.alarm = 1.0;
             }
@@ -182,11 +185,8 @@ impl Effects {
         self.words.retain(|word| word.left > 0.0);
     }
 
-    /// Who is gone was shot, or got through. At the end of a wave all are gone, and nothing has happened to them.
+    /// Who is gone was shot, or got through.
     fn runners(&mut self, before: &Before, view: &View) {
-        if before.phase != view.phase {
-            return;
-        }
         let exit = middle(view.board.exit());
         for gone in &before.runners {
             if view.runners.iter().any(|runner| runner.player == gone.player) {
