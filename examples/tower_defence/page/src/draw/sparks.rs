@@ -37,8 +37,9 @@ pub(super) fn all(pen: &Pen, layout: &Layout, effects: &Effects) {
 /// The edges turn red.
 fn alarm(pen: &Pen, layout: &Layout, strength: f64) {
     let (x, y) = (layout.width / 2.0, layout.height / 2.0);
-    let Ok(fade) = pen.context.create_radial_gradient(x, y, x.min(y) * 0.7, x, y, x.hypot(y)) else { return };
-    for (at, alpha) in [(0.0, 0.0), (1.0, 0.55 * strength)] {
+    let far = x.hypot(y);
+    let Ok(fade) = pen.context.create_radial_gradient(x, y, far * 0.72, x, y, far) else { return };
+    for (at, alpha) in [(0.0, 0.0), (1.0, 0.5 * strength * strength)] {
         let _ = fade.add_color_stop(at, &RED.with(alpha)); // both are in range
     }
     pen.context.set_fill_style_canvas_gradient(&fade);
