@@ -110,7 +110,7 @@ const tests = {
       await page.keyboard.press("Space");
       await page.waitForTimeout(300);
     }
-    const now = await until(page, "all are drawn", ({ drawn, turrets, runners }) => drawn.turrets === turrets && drawn.runners === runners && runners > 0);
+    const now = await until(page, "all are drawn", ({ drawn, turrets, runners }) => drawn.turrets === turrets && drawn.runners === runners && runners > 0 && drawn.coins > 1);
     const { palette } = now;
     for (const colour of ["red", "green", "blue", "gold"]) {
       assert.ok(await pixels(page, palette[colour]) > 20, `nothing is ${colour}`);
