@@ -74,7 +74,7 @@ impl Host {
             let of_peer = self.peers.iter().find(|(_, known)| **known == peer);
             if let Some(id) = of_peer.map(|(id, _)| *id) {
                 self.peers.remove(&id);
-                sessions.close(now, id, REPLACED);
+                let _ = sessions.close_with(now, id, REPLACED, "the same player has come in again");
             }
         }
     }
