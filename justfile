@@ -99,6 +99,10 @@ page pictures="target":
     program=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/tower-defence && \
       mkdir -p '{{ pictures }}' && node examples/tower_defence/page/tests/play.mjs "$program" '{{ pictures }}'
 
+# Packs the npm package, prints its size, and tests what was packed in Node and in a headless Chromium.
+npm:
+    crates/web-js/tests/run.sh
+
 # Tests the C library from C and C++.
 c:
     capi/tests/run.sh
