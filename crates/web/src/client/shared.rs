@@ -27,6 +27,8 @@ pub(super) struct LinkId(u32);
 
 pub(super) struct Shared {
     pub(super) state: RefCell<State>,
+    /// Transports that were lost while the program kept the connection, and why.
+    lost: RefCell<Vec<(LinkId, String)>>,
     target: Target,
     timer: Timer,
     this: Weak<Self>,
@@ -90,7 +92,13 @@ impl Shared {
                     shared.drive();
                 }
             });
-            Self { state: RefCell::new(state), target: target.clone(), timer, this: this.clone() }
+            Self {
+                state: RefCell::new(state),
+                lost: RefCell::default(),
+                target: target.clone(),
+                timer,
+                this: this.clone(),
+            }
         }))
     }
 
@@ -104,11 +112,11 @@ impl Shared {
         };
         let now = now();
         state.machine.handle_timeout(now);
-        let silent = state.hang_up(now);
+        let lost = self.lost.take().into_iter();
+        let mut gone: Vec<_> = lost.filter_map(|(id, why)| state.lose(now, id, &why)).collect();
+        gone.extend(state.hang_up(now));
         drop(state);
-        if let Some(link) = silent {
-            link.close();
-        }
+        gone.into_iter().for_each(Link::close);
         self.transmit();
         self.dial();
         self.settle()
@@ -224,8 +232,10 @@ impl Shared {
     /// A transport has ended, or was never ready.
     pub(super) fn is_lost(&self, id: LinkId, why: &str) {
         let Ok(mut state) = self.state.try_borrow_mut() else {
-            self.retry_lost(id, why);
-            return;
+            // A timer looks again: whatever is done at once would keep the program from going on.
+            self.lost.borrow_mut().push((id, why.to_owned()));
+            let now = now();
+            return self.timer.arm(now, now + BUSY);
         };
         let lost = state.lose(now(), id, why);
         drop(state);
@@ -233,16 +243,6 @@ impl Shared {
             link.close();
             self.drive();
         }
-    }
-
-    /// Says so again when the program has let go of the connection.
-    fn retry_lost(&self, id: LinkId, why: &str) {
-        let (shared, why) = (self.this.clone(), why.to_owned());
-        wasm_bindgen_futures::spawn_local(async move {
-            if let Some(shared) = shared.upgrade() {
-                shared.is_lost(id, &why);
-            }
-        });
     }
 
     /// Nobody will drive it any longer: says goodbye, and ends the transports.
