@@ -104,12 +104,15 @@ const tests = {
     await join(page, "Ann", "build");
     assert.equal((await summary(page)).transport, "WebTransport");
     const before = await until(page, "there are others", (now) => now.players >= 8 && now.turrets > 0 && now.runners > 0);
-    // Somewhere of all cells there is room: bots build as well, so not every try succeeds.
-    for (let cell = 0; cell < 12 && (await summary(page)).money === before.money; cell++) {
+    // Not every cell has room. Only what is built costs money.
+    let { money } = before;
+    for (let cell = 0; cell < 12 && money >= before.money; cell++) {
       await page.keyboard.press(cell % 2 ? "ArrowUp" : "ArrowRight");
       await page.keyboard.press("Space");
       await page.waitForTimeout(300);
+      ({ money } = await summary(page));
     }
+    assert.ok(money < before.money, `nothing was built: ${money} of ${before.money}`);
     const now = await until(page, "all are drawn", ({ drawn, turrets, runners }) => drawn.turrets === turrets && drawn.runners === runners && runners > 0 && drawn.coins > 1);
     const { palette } = now;
     for (const colour of ["red", "green", "blue", "gold"]) {
