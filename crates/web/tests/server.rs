@@ -2,109 +2,15 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+mod echo;
 mod players;
 
+use echo::{CHAT, PSK, play, start, until, web};
 use players::{Player, Way, client, session};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 use whitewater::session::Suite;
-use whitewater::{Channel, Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig};
-use whitewater_web::{Browsers, Web, WebConfig, listen};
-
-const CHAT: Channel = Channel::ordered(0);
-const PSK: [u8; 32] = [7; 32];
-
-fn web() -> WebConfig {
-    let mut config = WebConfig::self_signed(["localhost", "127.0.0.1"]);
-    config.addr = SocketAddr::from(([127, 0, 0, 1], 0));
-    config
-}
-
-/// Echoes messages and datagrams on a thread, and notes the addresses of who has joined.
-struct Echo {
-    at: SocketAddr,
-    joined: Arc<Mutex<Vec<SocketAddr>>>,
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Server>>,
-}
-
-impl Echo {
-    fn new(config: &ServerConfig, browsers: Browsers) -> Self {
-        let mut server = Server::bind("127.0.0.1:0", config).unwrap();
-        server.attach(browsers).unwrap();
-        let (joined, is_over) = (Arc::<Mutex<Vec<_>>>::default(), Arc::new(AtomicBool::new(false)));
-        let (at, notes, ends) = (server.local_addr().unwrap(), Arc::clone(&joined), Arc::clone(&is_over));
-        let thread = std::thread::spawn(move || {
-            while !ends.load(Relaxed) {
-                server.poll(Some(Duration::from_millis(20))).unwrap();
-                while let Some((id, event)) = server.poll_event() {
-                    match event {
-                        Event::Connected => notes.lock().unwrap().push(server.peer_addr(id).unwrap()),
-                        Event::Readable => {
-                            while let Some(message) = server.recv(id, CHAT) {
-                                server.send(id, CHAT, &message).unwrap();
-                            }
-                            while let Some(datagram) = server.recv_datagram(id) {
-                                let _ = server.send_datagram(id, &datagram); // it may be lost
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-                server.flush();
-            }
-            server
-        });
-        Self { at, joined, is_over, thread: Some(thread) }
-    }
-
-    fn end(&mut self) -> Server {
-        self.is_over.store(true, Relaxed);
-        self.thread.take().unwrap().join().unwrap()
-    }
-}
-
-/// Sends 100 messages and as many datagrams, and returns how many are back.
-async fn play(player: &mut Player) -> (usize, usize) {
-    player.run(|session| session.is_connected()).await.unwrap();
-    let (mut messages, mut datagrams) = (0, 0);
-    let connection = player.session.connection_mut().unwrap();
-    for number in 0..100_u8 {
-        connection.send(CHAT, &[number; 200]).unwrap();
-        connection.send_datagram(&[number; 400]).unwrap();
-    }
-    let run = player.run(|session| {
-        let connection = session.connection_mut().unwrap();
-        while let Some(message) = connection.recv(CHAT) {
-            assert_eq!(message, vec![messages; 200]);
-            messages += 1;
-        }
-        while connection.recv_datagram().is_some() {
-            datagrams += 1;
-        }
-        messages == 100 && datagrams >= 90
-    });
-    run.await.unwrap();
-    (messages.into(), datagrams)
-}
-
-/// Waits until that is so, at most 20 s.
-fn until(is_so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < end, "in vain");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn start(config: &ServerConfig, web: &WebConfig) -> (Echo, Web, Runtime) {
-    let (web, browsers) = listen(web).unwrap();
-    (Echo::new(config, browsers), web, Runtime::new().unwrap())
-}
+use whitewater::{Client, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig};
 
 #[test]
 fn native_clients_and_browsers_are_sessions_of_one_server() {

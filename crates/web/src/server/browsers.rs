@@ -1,6 +1,7 @@
 //! The connections that are up, as a transport of a server.
 
 use super::doors::Doors;
+use super::http3::Datagrams;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -11,6 +12,7 @@ use tokio::sync::mpsc;
 use whitewater::machine::{Arrival, Underlay};
 use whitewater::net::{Transport, Waker};
 use whitewater::session::shard_of;
+use wtransport::quinn::SendDatagramError;
 
 /// The browsers of a listener, for [`Server::attach`](whitewater::Server::attach). When it is dropped, with its server, all connections end.
 #[derive(Debug)]
@@ -47,7 +49,7 @@ pub(super) struct Line {
 /// How to send.
 #[derive(Debug)]
 pub(super) enum Way {
-    Datagrams(wtransport::Connection),
+    Datagrams(Datagrams),
     /// A queue of a WebSocket.
     Socket(mpsc::Sender<Vec<u8>>),
 }
@@ -133,9 +135,9 @@ impl Line {
     fn send(&self, hall: &Hall, datagram: &[u8]) {
         let counts = &hall.doors.counts;
         let sent = match &self.way {
-            Way::Datagrams(connection) => match connection.send_datagram(datagram) {
+            Way::Datagrams(datagrams) => match datagrams.send(datagram) {
                 Ok(()) => &counts.sent,
-                Err(wtransport::error::SendDatagramError::TooLarge) => &counts.too_long,
+                Err(SendDatagramError::TooLarge) => &counts.too_long,
                 Err(_) => &counts.not_sent,
             },
             Way::Socket(queue) if queue.try_send(datagram.to_vec()).is_ok() => &counts.sent,

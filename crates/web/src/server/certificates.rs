@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use wtransport::quinn::{IdleTimeout, TransportConfig, VarInt};
+use wtransport::Identity;
+use wtransport::quinn::crypto::rustls::QuicServerConfig;
+use wtransport::quinn::{IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use wtransport::tls::server::build_default_tls_config;
-use wtransport::{Identity, ServerConfig};
 
 /// A certificate with what was made of it.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl Identified {
     }
 
     /// The settings of WebTransport.
-    pub(super) fn quic(&self, config: &WebConfig, addr: std::net::SocketAddr) -> ServerConfig {
+    pub(super) fn quic(&self, config: &WebConfig) -> io::Result<ServerConfig> {
         let mut transport = TransportConfig::default();
         let idle = IdleTimeout::try_from(IDLE).ok();
         transport
@@ -59,13 +60,13 @@ impl Identified {
             .datagram_receive_buffer_size(Some(DATAGRAMS))
             .datagram_send_buffer_size(DATAGRAMS);
         let tls = build_default_tls_config(self.identity.clone_identity());
-        let builder = ServerConfig::builder().with_bind_address(addr);
-        let mut quic = builder.with_custom_tls_and_transport(tls, transport).build();
-        quic.quic_config_mut()
+        let tls = QuicServerConfig::try_from(tls).map_err(io::Error::other)?;
+        let mut quic = ServerConfig::with_crypto(Arc::new(tls));
+        quic.transport_config(Arc::new(transport))
             .max_incoming(config.handshakes)
             .incoming_buffer_size(64 << 10)
             .incoming_buffer_size_total(16 << 20);
-        quic
+        Ok(quic)
     }
 
     /// The TLS of WebSockets.

@@ -3,31 +3,32 @@
 use super::browsers::{Hall, Line, Way};
 use super::certificates::Identified;
 use super::config::{Certificate, WebConfig};
-use super::doors::{Guest, Place};
+use super::doors::Guest;
+use super::http3::{self, Datagrams, Streams};
 use futures_util::{SinkExt, StreamExt};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use whitewater::machine::Underlay;
-use wtransport::endpoint::{IncomingSession, endpoint_side};
-use wtransport::{Endpoint, VarInt};
+use wtransport::proto::session::SessionResponse;
+use wtransport::quinn::{Connection, Endpoint, EndpointConfig, Incoming, TokioRuntime, VarInt};
 
 pub(super) struct Listener {
     config: WebConfig,
     hall: Arc<Hall>,
     identity: Identified,
-    endpoint: Endpoint<endpoint_side::Server>,
+    endpoint: Endpoint,
     sockets: Option<TcpListener>,
     /// `None`: WebSockets without TLS.
     tls: Arc<Mutex<Option<TlsAcceptor>>>,
@@ -39,7 +40,8 @@ impl Listener {
         // The system chooses a port for TCP, and UDP takes the same.
         let sockets = if config.websockets { Some(TcpListener::bind(config.addr).await?) } else { None };
         let addr = sockets.as_ref().map_or(Ok(config.addr), TcpListener::local_addr)?;
-        let endpoint = Endpoint::server(identity.quic(&config, addr))?;
+        let (socket, quic) = (UdpSocket::bind(addr)?, identity.quic(&config)?);
+        let endpoint = Endpoint::new(EndpointConfig::default(), Some(quic), socket, Arc::new(TokioRuntime))?;
         let has_tls = matches!(config.certificate, Certificate::Files { .. });
         let tls = if has_tls { Some(identity.tls()?) } else { None };
         Ok(Self { config, hall, identity, endpoint, sockets, tls: Arc::new(Mutex::new(tls)) })
@@ -62,7 +64,13 @@ impl Listener {
         let mut looks = tokio::time::interval(LOOK_EACH); // however many come in meanwhile
         while !self.hall.is_over() {
             tokio::select! {
-                incoming = self.endpoint.accept() => shared.on_incoming(incoming),
+                incoming = self.endpoint.accept() => match incoming {
+                    Some(incoming) => shared.on_incoming(incoming),
+                    None => {
+                        log::error!("the socket of WebTransport has failed");
+                        break;
+                    }
+                },
                 () = self.hall.over.notified() => break,
                 _ = looks.tick() => self.renew().await,
             }
@@ -77,16 +85,15 @@ impl Listener {
             return;
         }
         let renewed = match Identified::load(&self.config.certificate).await {
-            Ok(identity) => identity.tls().map(|tls| (identity, tls)),
+            Ok(identity) => {
+                let made = identity.tls().and_then(|tls| Ok((tls, identity.quic(&self.config)?)));
+                made.map(|(tls, quic)| (identity, tls, quic))
+            }
             Err(error) => Err(error),
         };
         match renewed {
-            Ok((identity, tls)) => {
-                let reloaded =
-                    self.endpoint.reload_config(identity.quic(&self.config, self.config.addr), false);
-                if let Err(error) = reloaded {
-                    return log::warn!("cannot take another certificate: {error}");
-                }
+            Ok((identity, tls, quic)) => {
+                self.endpoint.set_server_config(Some(quic));
                 *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = Some(tls);
                 self.identity = identity;
                 log::info!("the certificate has changed");
@@ -103,47 +110,66 @@ struct Shared {
 }
 
 impl Shared {
-    fn on_incoming(self: &Arc<Self>, incoming: IncomingSession) {
+    fn on_incoming(self: &Arc<Self>, incoming: Incoming) {
         let remote = incoming.remote_address();
         if self.hall.doors.is_crowded() && !incoming.remote_address_validated() {
-            return incoming.retry();
+            let _ = incoming.retry(); // which it may, as its address is not proven
+            return;
         }
         let Some(guest) = self.hall.doors.knock(remote.ip()) else { return incoming.refuse() };
         let shared = Arc::clone(self);
-        tokio::spawn(async move { shared.serve_web_transport(incoming, remote, guest).await });
+        tokio::spawn(async move { shared.serve_quic(incoming, remote, guest).await });
     }
 
-    async fn serve_web_transport(&self, incoming: IncomingSession, remote: SocketAddr, guest: Guest) {
+    async fn serve_quic(&self, incoming: Incoming, remote: SocketAddr, guest: Guest) {
         let Guest { connection: place, handshake } = guest;
-        let made = timeout(self.config.handshake_timeout, async {
-            let request = incoming.await.ok()?;
-            if request.path() != self.config.path {
-                request.not_found().await;
-                return None;
-            }
-            if !self.allows(request.origin()) {
-                request.forbidden().await;
-                return None;
-            }
-            request.accept().await.ok()
-        });
-        let Ok(Some(connection)) = made.await else {
+        let deadline = Instant::now() + self.config.handshake_timeout;
+        let connecting = async { incoming.accept().ok()?.await.ok() };
+        let Ok(Some(connection)) = timeout_at(deadline, connecting).await else {
             return count(&self.hall.doors.counts.failed);
         };
-        drop(handshake);
+        match timeout_at(deadline, self.greet(&connection)).await {
+            Ok(Some(session)) => {
+                drop(handshake);
+                self.serve_web_transport(session, remote).await;
+            }
+            _ => count(&self.hall.doors.counts.failed),
+        }
+        connection.close(VarInt::from_u32(0), b"");
+        drop(place);
+    }
+
+    /// Waits for a request, and answers it.
+    async fn greet(&self, connection: &Connection) -> Option<(Datagrams, Streams)> {
+        let asking = http3::asking(connection).await?;
+        if asking.path() != self.config.path {
+            asking.refuse(&SessionResponse::not_found()).await;
+            return None;
+        }
+        if !self.allows(asking.origin()) {
+            asking.refuse(&SessionResponse::forbidden()).await;
+            return None;
+        }
+        asking.accept().await
+    }
+
+    async fn serve_web_transport(&self, session: (Datagrams, Streams), remote: SocketAddr) {
+        let (datagrams, mut streams) = session;
         count(&self.hall.doors.counts.web_transports);
         let underlay = Underlay { is_private: true };
-        let line = self.hall.open(remote, underlay, Way::Datagrams(connection.clone()));
+        let line = self.hall.open(remote, underlay, Way::Datagrams(datagrams.clone()));
         let receive = async {
-            while let Ok(datagram) = connection.receive_datagram().await {
-                if !self.take_in(&line, datagram.payload().to_vec()) {
+            while let Some(datagram) = datagrams.receive().await {
+                if !self.take_in(&line, datagram) {
                     break;
                 }
             }
         };
-        self.while_it_has_a_session(&line, receive).await;
-        connection.close(VarInt::from_u32(0), b"");
-        self.leave(&line, place);
+        let both = async {
+            tokio::select! { () = receive => {}, () = streams.ended() => {} }
+        };
+        self.while_it_has_a_session(&line, both).await;
+        self.hall.close(&line);
     }
 
     async fn serve_web_socket(
@@ -152,6 +178,7 @@ impl Shared {
         remote: SocketAddr,
         is_private: bool,
         guest: Guest,
+        deadline: Instant,
     ) {
         let Guest { connection: place, handshake } = guest;
         let config = WebSocketConfig::default()
@@ -174,7 +201,7 @@ impl Shared {
             }
         };
         let made = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config));
-        let Ok(Ok(socket)) = timeout(self.config.handshake_timeout, made).await else {
+        let Ok(Ok(socket)) = timeout_at(deadline, made).await else {
             return count(&self.hall.doors.counts.failed);
         };
         drop(handshake);
@@ -203,7 +230,8 @@ impl Shared {
             tokio::select! { () = receive => {}, () = send => {} }
         };
         self.while_it_has_a_session(&line, both).await;
-        self.leave(&line, place);
+        self.hall.close(&line);
+        drop(place);
     }
 
     fn take_in(&self, line: &Line, datagram: Vec<u8>) -> bool {
@@ -221,11 +249,6 @@ impl Shared {
             }
         };
         tokio::select! { () = work => {}, () = watch => {} }
-    }
-
-    fn leave(&self, line: &Line, place: Place) {
-        self.hall.close(line);
-        drop(place);
     }
 
     fn allows(&self, origin: Option<&str>) -> bool {
@@ -259,9 +282,12 @@ async fn serve_stream(
     guest: Guest,
 ) {
     let _ = stream.set_nodelay(true); // it works without, later
-    let Some(tls) = tls else { return shared.serve_web_socket(stream, remote, false, guest).await };
-    match timeout(shared.config.handshake_timeout, tls.accept(stream)).await {
-        Ok(Ok(stream)) => shared.serve_web_socket(stream, remote, true, guest).await,
+    let deadline = Instant::now() + shared.config.handshake_timeout;
+    let Some(tls) = tls else {
+        return shared.serve_web_socket(stream, remote, false, guest, deadline).await;
+    };
+    match timeout_at(deadline, tls.accept(stream)).await {
+        Ok(Ok(stream)) => shared.serve_web_socket(stream, remote, true, guest, deadline).await,
         _ => count(&shared.hall.doors.counts.failed),
     }
 }

@@ -4,6 +4,7 @@ mod browsers;
 mod certificates;
 mod config;
 mod doors;
+mod http3;
 mod listener;
 mod window;
 
