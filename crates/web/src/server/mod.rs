@@ -18,7 +18,7 @@ use listener::Listener;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 /// A listener for browsers, on a thread of its own. It ends when its [`Browsers`] are dropped, with the server that they are attached to.
@@ -55,12 +55,26 @@ pub struct Web {
 /// The address is in use, the certificate cannot be read, or the system has no thread.
 pub fn listen(config: &WebConfig) -> io::Result<(Web, Browsers)> {
     let (hall, browsers) = Hall::new(Doors::new(config), config.queue);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let listener = runtime.block_on(Listener::bind(config.clone(), Arc::clone(&hall)))?;
-    let (local_addr, certificate_hash) = (listener.local_addr()?, listener.identity().hash());
-    let run = move || runtime.block_on(listener.run());
+    let (give, begun) = mpsc::channel();
+    let (config, own, path) = (config.clone(), Arc::clone(&hall), config.path.as_str().into());
+    // All of it there: a caller that runs on tokio must not block on another runtime, or drop one.
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        let bound = runtime.and_then(|runtime| {
+            let listener = runtime.block_on(Listener::bind(config, own))?;
+            Ok((listener.local_addr()?, listener.identity().hash(), runtime, listener))
+        });
+        match bound {
+            Ok((local_addr, hash, runtime, listener)) => {
+                let _ = give.send(Ok((local_addr, hash))); // it waits for that
+                runtime.block_on(listener.run());
+            }
+            Err(error) => drop(give.send(Err(error))),
+        }
+    };
     thread::Builder::new().name("whitewater-web".to_owned()).spawn(run)?;
-    Ok((Web { hall, local_addr, certificate_hash, path: config.path.as_str().into() }, browsers))
+    let (local_addr, certificate_hash) = begun.recv().map_err(io::Error::other)??;
+    Ok((Web { hall, local_addr, certificate_hash, path }, browsers))
 }
 
 impl Web {
