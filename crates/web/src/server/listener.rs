@@ -1,7 +1,7 @@
 //! Accepts connections, by WebTransport and by WebSocket.
 
 use super::browsers::{Hall, Line, Way};
-use super::certificates::Identified;
+use super::certificates::{Identified, LOOK_EACH};
 use super::config::{Certificate, WebConfig};
 use super::doors::Guest;
 use super::http3::{self, Datagrams, Streams};
@@ -36,7 +36,7 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) async fn bind(config: WebConfig, hall: Arc<Hall>) -> io::Result<Self> {
-        let identity = Identified::load(&config.certificate).await?;
+        let identity = Identified::load(&config.certificate)?;
         // The system chooses a port for TCP, and UDP takes the same.
         let sockets = if config.websockets { Some(TcpListener::bind(config.addr).await?) } else { None };
         let addr = sockets.as_ref().map_or(Ok(config.addr), TcpListener::local_addr)?;
@@ -72,7 +72,7 @@ impl Listener {
                     }
                 },
                 () = self.hall.over.notified() => break,
-                _ = looks.tick() => self.renew().await,
+                _ = looks.tick() => self.renew(),
             }
         }
         self.endpoint.close(VarInt::from_u32(0), b"the server ends");
@@ -80,11 +80,11 @@ impl Listener {
     }
 
     /// Reads the certificate again if it has changed. New connections get the new one.
-    async fn renew(&mut self) {
+    fn renew(&mut self) {
         if !self.identity.is_outdated(&self.config.certificate) {
             return;
         }
-        let renewed = match Identified::load(&self.config.certificate).await {
+        let renewed = match Identified::load(&self.config.certificate) {
             Ok(identity) => {
                 let made = identity.tls().and_then(|tls| Ok((tls, identity.quic(&self.config)?)));
                 made.map(|(tls, quic)| (identity, tls, quic))
@@ -296,8 +296,6 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
-/// How often to look whether the certificate has changed.
-const LOOK_EACH: Duration = Duration::from_secs(10);
 /// Longest datagram of a session to a browser, with some room.
 const DATAGRAM_MAX: usize = 2048;
 /// Datagrams that wait for a WebSocket: beyond that they are lost, because they would arrive too late.
