@@ -5,8 +5,8 @@
 mod echo;
 mod players;
 
-use echo::{CHAT, PSK, play, play_with, start, until, web};
-use players::{Player, Way, client, session};
+use echo::{start, until};
+use players::{CHAT, PSK, Player, Way, client, play, play_with, session, web};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -5,8 +5,8 @@
 mod echo;
 mod players;
 
-use echo::{CHAT, PSK, play, start, until, web};
-use players::{Player, Way, client, session};
+use echo::{start, until};
+use players::{CHAT, PSK, Player, Way, client, play, session, web};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use whitewater::session::Suite;

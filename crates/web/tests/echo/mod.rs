@@ -1,23 +1,14 @@
-//! A server that sends everything back, and what its players do.
+//! A server that sends everything back.
 
-use crate::players::Player;
+use crate::players::CHAT;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use whitewater::{Channel, Event, Server, ServerConfig};
+use whitewater::{Event, Server, ServerConfig};
 use whitewater_web::{Browsers, Web, WebConfig, listen};
-
-pub(crate) const CHAT: Channel = Channel::ordered(0);
-pub(crate) const PSK: [u8; 32] = [7; 32];
-
-pub(crate) fn web() -> WebConfig {
-    let mut config = WebConfig::self_signed(["localhost", "127.0.0.1"]);
-    config.addr = SocketAddr::from(([127, 0, 0, 1], 0));
-    config
-}
 
 /// Echoes messages and datagrams on a thread, and notes the addresses of who has joined.
 pub(crate) struct Echo {
@@ -61,35 +52,6 @@ impl Echo {
         self.is_over.store(true, Relaxed);
         self.thread.take().unwrap().join().unwrap()
     }
-}
-
-/// Sends 100 messages and as many datagrams, and returns how many are back: all messages, and most datagrams.
-pub(crate) async fn play(player: &mut Player) -> (usize, usize) {
-    play_with(player, 90).await
-}
-
-/// The same, where so many datagrams are enough.
-pub(crate) async fn play_with(player: &mut Player, least: usize) -> (usize, usize) {
-    player.run(|session| session.is_connected()).await.unwrap();
-    let (mut messages, mut datagrams) = (0, 0);
-    let connection = player.session.connection_mut().unwrap();
-    for number in 0..100_u8 {
-        connection.send(CHAT, &[number; 200]).unwrap();
-        connection.send_datagram(&[number; 400]).unwrap();
-    }
-    let run = player.run(|session| {
-        let connection = session.connection_mut().unwrap();
-        while let Some(message) = connection.recv(CHAT) {
-            assert_eq!(message, vec![messages; 200]);
-            messages += 1;
-        }
-        while connection.recv_datagram().is_some() {
-            datagrams += 1;
-        }
-        messages == 100 && datagrams >= least
-    });
-    run.await.unwrap();
-    (messages.into(), datagrams)
 }
 
 /// Waits until that is so, at most 20 s.

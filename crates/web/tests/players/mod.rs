@@ -8,9 +8,19 @@ use tokio_tungstenite::tungstenite::Message;
 use whitewater::machine::{Arrival, Machine};
 use whitewater::rand_core::UnwrapErr;
 use whitewater::session::Client;
-use whitewater::{ClientConfig, SessionConfig, Time};
+use whitewater::{Channel, ClientConfig, SessionConfig, Time};
+use whitewater_web::WebConfig;
 use wtransport::Endpoint;
 use wtransport::tls::Sha256Digest;
+
+pub(crate) const CHAT: Channel = Channel::ordered(0);
+pub(crate) const PSK: [u8; 32] = [7; 32];
+
+pub(crate) fn web() -> WebConfig {
+    let mut config = WebConfig::self_signed(["localhost", "127.0.0.1"]);
+    config.addr = SocketAddr::from(([127, 0, 0, 1], 0));
+    config
+}
 
 /// Carries datagrams.
 pub(crate) enum Way {
@@ -121,4 +131,33 @@ pub(crate) fn session() -> SessionConfig {
 
 pub(crate) fn client(config: ClientConfig) -> ClientConfig {
     ClientConfig { hello: 1150, ..config }
+}
+
+/// Sends 100 messages and as many datagrams, and returns how many are back: all messages, and most datagrams.
+pub(crate) async fn play(player: &mut Player) -> (usize, usize) {
+    play_with(player, 90).await
+}
+
+/// The same, where so many datagrams are enough.
+pub(crate) async fn play_with(player: &mut Player, least: usize) -> (usize, usize) {
+    player.run(|session| session.is_connected()).await.unwrap();
+    let (mut messages, mut datagrams) = (0, 0);
+    let connection = player.session.connection_mut().unwrap();
+    for number in 0..100_u8 {
+        connection.send(CHAT, &[number; 200]).unwrap();
+        connection.send_datagram(&[number; 400]).unwrap();
+    }
+    let run = player.run(|session| {
+        let connection = session.connection_mut().unwrap();
+        while let Some(message) = connection.recv(CHAT) {
+            assert_eq!(message, vec![messages; 200]);
+            messages += 1;
+        }
+        while connection.recv_datagram().is_some() {
+            datagrams += 1;
+        }
+        messages == 100 && datagrams >= least
+    });
+    run.await.unwrap();
+    (messages.into(), datagrams)
 }
