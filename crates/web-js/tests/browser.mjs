@@ -133,6 +133,24 @@ test('a session over WebTransport carries messages and datagrams, and closes', a
   await page.close();
 });
 
+test('a connect token of Rust lets a browser in by each transport', async () => {
+  const { url, websocket, hash, tokens } = echo.guarded;
+  for (const [transport, token] of [['webtransport', tokens[2]], ['websocket', tokens[3]]]) {
+    const page = await open();
+    const seen = await page.evaluate(async ({ url, websocket, transport, hash, token }) => {
+      const bytes = (hex) => Uint8Array.from(hex.match(/../g), (byte) => parseInt(byte, 16));
+      const options = { secret: undefined, certificateHashes: [bytes(hash)], websocket, transport };
+      const error = await start({ url, ...options, secret: new Uint8Array(32).fill(7) }).catch((error) => error);
+      const up = await start({ url, ...options, token: bytes(token) });
+      return [error.reason, error.message, up.transport];
+    }, { url, websocket, transport, hash, token });
+    assert.deepEqual([seen[0], seen[2]], ['denied', transport]);
+    assert.match(seen[1], /token/);
+    await echoes(page, 20);
+    await page.close();
+  }
+});
+
 test('a session goes on when its transport is ended, again and again', async () => {
   const page = await open();
   await page.evaluate(() => start());

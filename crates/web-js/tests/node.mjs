@@ -70,6 +70,34 @@ test('who may not join is told why', async () => {
   await assert.rejects(connect('http://127.0.0.1/', { ...options, websocket: undefined }), /not a URL/);
 });
 
+test('a connect token of Rust lets one session in, and nothing else does', async () => {
+  const { guarded } = echo;
+  const bytes = (hex) => Uint8Array.from(hex.match(/../g), (byte) => parseInt(byte, 16));
+  const { secret, ...open } = { ...options, websocket: guarded.websocket };
+  const denied = async (options, why) => {
+    const error = await connect(guarded.url, options).catch((error) => error);
+    assert.ok(error instanceof ClosedError, `${error}`);
+    assert.equal(error.reason, 'denied');
+    assert.match(error.message, why);
+  };
+  await denied({ ...open, secret }, /token/);
+  await denied({ ...open, insecure: true }, /suite/);
+  const forged = bytes(guarded.tokens[1]);
+  forged[forged.length >> 1] ^= 1;
+  await denied({ ...open, token: forged }, /token|secret/);
+  await assert.rejects(connect(guarded.url, { ...open, token: forged.slice(0, 9) }), /token/);
+  const token = bytes(guarded.tokens[0]);
+  const client = await connect(guarded.url, { ...open, token });
+  client.send(0, 'with a token');
+  for await (const event of client.events()) {
+    if (event.type !== 'message') continue;
+    assert.equal(new TextDecoder().decode(event.data), 'with a token');
+    break;
+  }
+  await denied({ ...open, token }, /token/); // it has been used
+  client.close();
+});
+
 test('nobody there ends in a timeout, and a signal ends it sooner', async () => {
   const nowhere = { ...options, websocket: 'ws://127.0.0.1:9/', deadline: 500 };
   const error = await connect(echo.url, nowhere).catch((error) => error);
