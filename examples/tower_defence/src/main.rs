@@ -7,6 +7,7 @@ mod serve;
 
 use args::{Command, Player, Secret};
 use std::error::Error;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::thread;
@@ -51,11 +52,8 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             let mut hosting = Hosting::bind(at, &key, bots, seed)?;
             serve::start(&mut hosting, &key, page, web)?;
             if let Some(path) = path {
-                println!(
-                    "play in a terminal: tower-defence join {} --token {}",
-                    hosting.local_addr()?,
-                    path.display()
-                );
+                let at = hosting.local_addr()?;
+                say(&format!("play in a terminal: tower-defence join {at} --token {}", path.display()));
             }
             run_server(hosting)?;
         }
@@ -89,23 +87,30 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs a server, and prints a line every five seconds.
+/// Runs a server, and prints a line every five seconds. It ends only by an error, which says when.
 fn run_server(mut hosting: Hosting) -> Result<(), Box<dyn Error>> {
-    println!("listening on {}", hosting.local_addr()?);
-    let mut told = Instant::now();
+    say(&format!("listening on {}", hosting.local_addr()?));
+    let begun = Instant::now();
+    let mut told = begun;
     loop {
-        hosting.pump()?;
+        if let Err(error) = hosting.pump() {
+            let (tick, seconds) = (hosting.game().world().tick, begun.elapsed().as_secs());
+            return Err(format!("the server ends after {seconds} s, at tick {tick}: {error}").into());
+        }
         if told.elapsed() >= Duration::from_secs(5) {
             told = Instant::now();
             let (world, counts) = (hosting.game().world(), hosting.game().counts());
             let (tick, wave, base) = (world.tick, world.wave, world.base);
-            println!(
-                "tick {tick}, wave {wave}, base {base}, {} peers, {counts:?}",
-                hosting.game().peers().count()
-            );
+            let peers = hosting.game().peers().count();
+            say(&format!("tick {tick}, wave {wave}, base {base}, {peers} peers, {counts:?}"));
         }
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Prints a line. A server goes on if nobody reads it: `println!` would end it by a panic.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }
 
 fn join(at: SocketAddr, key: &Key, player: Player) -> Result<(), Box<dyn Error>> {

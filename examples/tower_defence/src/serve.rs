@@ -1,7 +1,7 @@
 //! The page for browsers: its files, and how they join.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -55,6 +55,7 @@ pub(crate) fn start(
             };
             drop(answered); // whoever has left needs no answer
         }
+        let _ = writeln!(io::stderr(), "tower-defence: the page is served no longer; the game goes on");
     })?;
     println!("play in a browser:  http://{at}/");
     Ok(())

@@ -151,6 +151,23 @@ fn after_a_restart_of_the_server_everybody_is_told_and_plays_the_new_game() {
     assert_eq!(players.map(|player| player.ended()), [Some(CloseReason::ServerForgot); 3]);
 }
 
+/// It prints a line every five seconds, which is 150 ticks.
+#[test]
+fn a_server_goes_on_when_nobody_reads_what_it_prints() {
+    let path = key_file("unread");
+    let key = Key::create(&path).unwrap();
+    let (mut server, at) = Process::start("127.0.0.1:0".parse().unwrap(), &path);
+    std::fs::remove_file(&path).unwrap();
+    let mut player = Remote::connect(at, &key, &common::hello(1, Wish::Run)).unwrap();
+    let start = Instant::now();
+    while player.view().is_none_or(|view| view.tick < 320) {
+        assert!(start.elapsed() < Duration::from_secs(60), "it does not happen");
+        assert_eq!(server.0.try_wait().unwrap(), None, "the server has ended");
+        player.pump().unwrap();
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_bad_network_on_the_way_to_a_real_server_shows_in_the_figures_and_loses_no_message() {
     let key = key("relay");
