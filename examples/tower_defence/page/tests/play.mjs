@@ -85,6 +85,30 @@ async function until(page, promise, isSo) {
   }
 }
 
+/** Builds on for so many seconds of the game: it goes on all the time, what the server sends arrives, and turrets are built. */
+async function goOn(page, seconds) {
+  const start = await summary(page);
+  const [ticks, end] = [30 * seconds, Date.now() + 1000 * seconds + LIMIT];
+  let [now, built] = [start, 0];
+  for (let cell = 0; now.tick < start.tick + ticks; cell++) {
+    assert.ok(Date.now() < end, `only ${now.tick - start.tick} of ${ticks} ticks`);
+    await page.keyboard.press(["ArrowUp", "ArrowLeft", "ArrowDown", "ArrowLeft"][cell % 4]);
+    await page.keyboard.press("Space");
+    await page.waitForTimeout(500);
+    const next = await summary(page);
+    assert.deepEqual([next.state, next.transport, next.you], ["playing", start.transport, start.you]);
+    assert.ok(next.tick >= now.tick, `back from ${now.tick} to ${next.tick}`);
+    built += Math.max(0, next.turrets - now.turrets);
+    now = next;
+  }
+  await until(page, "it is live after all that time", (now) => now.isLive);
+  const snapshots = now.figures.snapshots - start.figures.snapshots;
+  assert.ok(snapshots > 0.8 * ticks, `${snapshots} of ${ticks} snapshots have arrived`);
+  assert.ok(built > 0, "nobody has built anything");
+  assert.ok(now.players >= 8, `${now.players} are left`);
+  console.log(`    ${now.tick - start.tick} ticks, ${snapshots} snapshots, ${built} turrets, wave ${now.wave}`);
+}
+
 /** How many pixels of the board have about that colour. */
 function pixels(page, colour) {
   return page.evaluate((colour) => {
@@ -99,7 +123,7 @@ function pixels(page, colour) {
 }
 
 const tests = {
-  async "a builder builds, and the board shows what the game has"(browser, url) {
+  async "a builder builds, the board shows what the game has, and a minute later it goes on"(browser, url) {
     const page = await open(browser, url);
     await join(page, "Ann", "build");
     assert.equal((await summary(page)).transport, "WebTransport");
@@ -120,6 +144,7 @@ const tests = {
     }
     await until(page, "somebody shoots", ({ drawn }) => drawn.beams > 0);
     await page.screenshot({ path: `${pictures}/builder.png` });
+    await goOn(page, 60);
     await page.context().close();
   },
 
