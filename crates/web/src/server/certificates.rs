@@ -129,7 +129,10 @@ mod tests {
     use crate::server::{Web, listen};
     use std::path::PathBuf;
     use std::time::Instant;
+    use tokio::io::{AsyncRead, AsyncReadExt as _};
+    use tokio::net::TcpStream;
     use tokio_rustls::TlsConnector;
+    use tokio_rustls::client::TlsStream;
     use tokio_rustls::rustls::RootCertStore;
     use wtransport::tls::Sha256Digest;
     use wtransport::tls::client::{ServerHashVerification, build_default_tls_config};
@@ -186,11 +189,22 @@ mod tests {
 
     /// Whether the server has that certificate for WebSockets.
     async fn has_tls(web: &Web, hash: Sha256Digest) -> bool {
+        tls(web, hash).await.is_some()
+    }
+
+    async fn tls(web: &Web, hash: Sha256Digest) -> Option<TlsStream<TcpStream>> {
         let hash = Arc::new(ServerHashVerification::new([hash]));
         let mut tls = build_default_tls_config(Arc::new(RootCertStore::empty()), Some(hash));
         tls.alpn_protocols.clear();
-        let stream = tokio::net::TcpStream::connect(web.local_addr()).await.unwrap();
-        TlsConnector::from(Arc::new(tls)).connect("localhost".try_into().unwrap(), stream).await.is_ok()
+        let stream = TcpStream::connect(web.local_addr()).await.unwrap();
+        TlsConnector::from(Arc::new(tls)).connect("localhost".try_into().unwrap(), stream).await.ok()
+    }
+
+    /// Waits until the server has ended what never says anything.
+    async fn ended(mut stream: impl AsyncRead + Unpin) {
+        let mut bytes = [0; 100];
+        let read = async { while stream.read(&mut bytes).await.is_ok_and(|len| len > 0) {} };
+        tokio::time::timeout(Duration::from_secs(20), read).await.expect("it is ended in time");
     }
 
     /// Tries until the server has that certificate.
@@ -244,6 +258,23 @@ mod tests {
         assert!(connect(&web, hash(&old)).await.is_some());
         folder.put(&new);
         renewed(&web, hash(&new)).await;
+        drop(browsers);
+    }
+
+    #[tokio::test]
+    async fn a_handshake_by_tls_and_the_request_in_it_have_one_time_limit() {
+        let (folder, one) = (Folder::new("slow"), identity());
+        folder.put(&one);
+        let mut config = folder.config();
+        config.handshake_timeout = Duration::from_millis(300);
+        let (web, browsers) = listen(&config).unwrap();
+        ended(TcpStream::connect(web.local_addr()).await.unwrap()).await;
+        ended(tls(&web, hash(&one)).await.expect("the certificate is known")).await;
+        let until = Instant::now() + Duration::from_secs(20);
+        while (web.stats().failed, web.stats().connections) != (2, 0) {
+            assert!(Instant::now() < until, "{:?}", web.stats());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         drop(browsers);
     }
 
