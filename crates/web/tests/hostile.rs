@@ -321,7 +321,8 @@ fn more_than_the_server_takes_is_dropped_and_counted() {
 #[test]
 fn connections_have_a_limit_in_all() {
     let mut limits = limits();
-    (limits.connections, limits.idle_timeout) = (4, Duration::from_secs(2));
+    limits.connections = 4;
+    (limits.handshake_timeout, limits.idle_timeout) = (Duration::from_secs(3), Duration::from_secs(3));
     let stats = beside_a_player(&limits, async |web: &Web| {
         let mut inside = Vec::new();
         for _ in 0..2 {
@@ -345,7 +346,7 @@ fn connections_have_a_limit_in_all() {
 #[test]
 fn handshakes_have_a_limit_for_an_address() {
     let mut limits = limits();
-    limits.handshakes_per_address = 3;
+    (limits.handshakes_per_address, limits.handshake_timeout) = (3, Duration::from_secs(3));
     let stats = beside_a_player(&limits, async |web: &Web| {
         let mut slow = Vec::new();
         for _ in 0..3 {
@@ -367,7 +368,7 @@ fn handshakes_have_a_limit_for_an_address() {
 #[test]
 fn who_proves_an_address_comes_in_beside_a_crowd() {
     let mut limits = limits();
-    (limits.handshakes, limits.handshake_timeout) = (4, Duration::from_secs(2));
+    (limits.handshakes, limits.handshake_timeout) = (4, Duration::from_secs(4));
     let stats = beside_a_player(&limits, async |web: &Web| {
         let mut crowd = Vec::new();
         for _ in 0..3 {
@@ -436,6 +437,41 @@ fn a_web_socket_without_a_session_is_closed_whatever_it_sends() {
         }
     });
     assert_eq!((stats.web_sockets, stats.evicted), (3, 3));
+}
+
+/// A cookie, or word that a session is unknown, is no session: it keeps no connection open.
+#[test]
+fn who_is_answered_and_never_joins_is_closed_in_time() {
+    let stats = beside_a_player(&limits(), async |web: &Web| {
+        for by_quic in [true, false] {
+            let way = match by_quic {
+                true => Way::web_transport(&web.url("127.0.0.1"), web.certificate_hash()).await.unwrap(),
+                false => Way::web_socket(web.local_addr(), "/").await.unwrap(),
+            };
+            let mut stranger = Player::new(way, &client(ClientConfig::secret(session(), PSK)));
+            let mut answers = 0;
+            let until = Instant::now() + LIMIT;
+            loop {
+                assert!(Instant::now() < until, "it stays, with {answers} answers");
+                let (now, mut hello) = (stranger.now(), Vec::new());
+                stranger.session.handle_timeout(now);
+                while stranger.session.poll_transmit(now, &mut hello).is_some() {
+                    let _ = stranger.way.send(&hello).await;
+                    hello.clear();
+                }
+                let mut data = [7; 60];
+                data[0] = 0xa6; // DATA of a session that there is not
+                let _ = stranger.way.send(&data).await;
+                match timeout(Duration::from_millis(20), stranger.way.recv()).await {
+                    Ok(Ok(_)) => answers += 1, // and it is not taken in
+                    Ok(Err(_)) => break,
+                    Err(_) => {}
+                }
+            }
+            assert!(answers > 1, "{answers}: it was told something");
+        }
+    });
+    assert_eq!((stats.web_transports, stats.web_sockets, stats.evicted), (2, 1, 2));
 }
 
 /// Of a session, what it is sent and does not read is dropped beyond what TCP and the queues hold.
