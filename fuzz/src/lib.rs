@@ -27,6 +27,8 @@ pub mod session;
 pub mod threads;
 #[cfg(feature = "crypto")]
 pub mod token;
+#[cfg(feature = "crypto")]
+pub mod underlays;
 
 /// A property and the name of its fuzz target.
 pub type Target = (&'static str, fn(&[u8]));
@@ -53,4 +55,6 @@ pub const TARGETS: &[Target] = &[
     ("session_script", session::session_script),
     #[cfg(feature = "crypto")]
     ("token_open", token::token_open),
+    #[cfg(feature = "crypto")]
+    ("server_underlays", underlays::server_underlays),
 ];

@@ -3,12 +3,12 @@
 use super::input::op;
 #[cfg(feature = "net")]
 use super::threads;
-#[cfg(feature = "crypto")]
-use super::token;
 use super::{
     bits, channel, code, crowd, datagram, derive, endpoint, fragment, frames, knobs, packet, pair,
     protection, replay, session,
 };
+#[cfg(feature = "crypto")]
+use super::{token, underlays};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -52,6 +52,8 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("server_endpoint", endpoint::seeds()),
         ("client_endpoint", endpoint::seeds()),
         ("server_crowd", crowd::seeds()),
+        #[cfg(feature = "crypto")]
+        ("server_underlays", underlays::seeds()),
         #[cfg(feature = "net")]
         ("thread_driver", threads::seeds()),
         ("session_script", session::seeds()),
