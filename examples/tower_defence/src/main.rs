@@ -4,6 +4,7 @@ mod args;
 mod plot;
 mod screen;
 mod serve;
+mod warnings;
 
 use args::{Command, Player, Secret};
 use std::error::Error;
@@ -89,6 +90,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
 
 /// Runs a server, and prints a line every five seconds. It ends only by an error, which says when.
 fn run_server(mut hosting: Hosting) -> Result<(), Box<dyn Error>> {
+    warnings::show();
     say(&format!("listening on {}", hosting.local_addr()?));
     let begun = Instant::now();
     let mut told = begun;
