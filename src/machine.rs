@@ -142,12 +142,21 @@ impl From<SocketAddr> for Arrival {
     }
 }
 
+/// Whether a peer is not reached by UDP, but by what a program has attached beside its socket. UDP has no such address: it
+/// is one of IPv6 with a scope id above `i32::MAX`.
+#[must_use]
+pub const fn is_beside_udp(address: SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(address) if address.scope_id() > i32::MAX.cast_unsigned())
+}
+
 /// What carries the datagrams of a peer. The default is UDP, which promises nothing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "built by every transport")]
 pub struct Underlay {
     /// They are encrypted and authenticated by TLS, as those of WebTransport.
     pub is_private: bool,
+    /// They arrive in order, and none is lost on the way, as those of a WebSocket. The queue before it may drop some.
+    pub is_lossless: bool,
 }
 
 /// Where a datagram goes.

@@ -27,6 +27,7 @@ mod session_knobs;
 mod session_lessons;
 mod session_long;
 mod session_loss;
+mod session_lossless;
 mod session_memory;
 mod session_mtu;
 mod session_mtu_random;

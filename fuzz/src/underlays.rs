@@ -50,7 +50,8 @@ fn browser(number: u32) -> SocketAddr {
 /// What is there arrives by which underlay, which never changes.
 fn place(number: u8) -> Arrival {
     let native = Ipv4Addr::new(10, 0, 0, 1);
-    let (address, is_private) = match usize::from(number) % PLACES {
+    let number = usize::from(number) % PLACES;
+    let (address, is_private) = match number {
         0 => ((native, 1000).into(), false),
         1 => (SocketAddrV6::new(native.to_ipv6_mapped(), 1000, 0, 0).into(), false),
         2 => (SocketAddrV6::new(native.to_ipv6_mapped(), 1000, 0, 3).into(), false), // UDP by an interface
@@ -59,13 +60,14 @@ fn place(number: u8) -> Arrival {
         5 => (browser(15), true),
         _ => (([10, 0, 7, 7], 1000).into(), false),
     };
-    Arrival { underlay: Underlay { is_private }, ..SocketAddr::into(address) }
+    let is_lossless = matches!(number, 3 | 5); // WebSockets
+    Arrival { underlay: Underlay { is_private, is_lossless }, ..SocketAddr::into(address) }
 }
 
 /// Where the honest browsers are, both by TLS.
 fn honest(number: usize) -> Arrival {
     let address = browser(u32::try_from(number).unwrap_or_default());
-    Arrival { underlay: Underlay { is_private: true }, ..address.into() }
+    Arrival { underlay: Underlay { is_private: true, is_lossless: number == 1 }, ..address.into() }
 }
 
 fn client(seed: u64, is_encrypted: bool) -> Client {

@@ -132,8 +132,9 @@ impl ChannelConfig {
     }
 
     /// How long after it was last sent to resend a message in packets. `rtt` is zero if it is unknown.
-    pub(super) fn resend_after(&self, rtt: Duration) -> Duration {
+    pub(super) fn resend_after(&self, rtt: Duration, is_lossless: bool) -> Duration {
         match self.resend {
+            _ if is_lossless => RESEND_LOSSLESS.max(2 * rtt),
             Resend::After(time) => time,
             Resend::Rtt(_) if rtt.is_zero() => RESEND_AFTER,
             Resend::Rtt(percent) => (rtt.saturating_mul(percent.into()) / 100).max(RESEND_MIN),
@@ -208,3 +209,5 @@ pub(super) const RESEND_AFTER: Duration = Duration::from_millis(100);
 const BUFFER_MAX: u16 = 1 << 14;
 /// Most ids in remembered packets. Together with the buffers of both ends, fewer than there are.
 const IDS_MAX: u16 = 1 << 15;
+/// The same if the path loses nothing: TCP may need a few of its own timeouts before it goes on.
+const RESEND_LOSSLESS: Duration = Duration::from_secs(2);

@@ -63,6 +63,7 @@ use modern::{ByTime, Rebuild, Ride};
 use observe::Observer;
 use probe::Probe;
 use recv::Receiver;
+pub(crate) use rtt::PathHint;
 use rtt::Rtt;
 use send::Sender;
 use stats::Counters;

@@ -71,18 +71,30 @@ impl Rtt {
     }
 }
 
+/// What whoever carries a control block knows of the path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathHint {
+    /// A round trip, µs; 0: unknown.
+    pub(crate) rtt: u64,
+    /// The shortest that the peer could not have faked, µs; 0: unknown.
+    pub(crate) least: u64,
+    /// Nothing is lost on it, however long it takes, as over a WebSocket. Then nothing is protected, and only what comes after
+    /// a segment shows soon that a queue before the path has dropped it.
+    pub(crate) is_lossless: bool,
+}
+
 impl<O: Output> Kcp<O> {
-    /// Sets a round trip that was measured elsewhere, `micros`, and the shortest one that the peer could not
-    /// have faked, `least`, both in µs; 0: unknown. Modern recovery uses `micros` until it measures a round
-    /// trip itself: nothing counts as lost before 1.5 times that. Only the first `micros` has an effect.
-    /// Acknowledgements that come sooner than `least` count after that time.
+    /// Takes what is known of the path elsewhere. Modern recovery uses the round trip until it measures one itself: nothing
+    /// counts as lost before 1.5 times that. Only the first has an effect. Acknowledgements that come sooner than `least`
+    /// count after that time.
     #[inline]
-    pub(crate) fn expect_round_trip(&mut self, micros: u64, least: u64) {
+    pub(crate) fn expect(&mut self, path: PathHint) {
         if let Some(Work { by_time, .. }) = self.work.as_deref_mut() {
-            by_time.believe_from(u32::try_from(least).unwrap_or(u32::MAX)); // without it, nothing is in flight
+            by_time.believe_from(u32::try_from(path.least).unwrap_or(u32::MAX)); // without it, nothing is in flight
+            by_time.rack.is_lossless = path.is_lossless;
         }
-        if self.rtt.srtt == 0 && micros > 0 && self.rtt.min().is_none() && self.config.is_by_time() {
-            self.rtt.expect(u32::try_from(micros).unwrap_or(u32::MAX).min(EXPECTED_MAX));
+        if self.rtt.srtt == 0 && path.rtt > 0 && self.rtt.min().is_none() && self.config.is_by_time() {
+            self.rtt.expect(u32::try_from(path.rtt).unwrap_or(u32::MAX).min(EXPECTED_MAX));
         }
     }
 
@@ -146,13 +158,13 @@ mod tests {
     fn an_expected_round_trip_can_only_make_the_first_timeout_longer_and_gives_way_to_a_measured_one() {
         for (expected, timeout) in [(0, 200), (20_000, 200), (140_000, 210), (300_000, 450)] {
             let mut kcp = Kcp::new(Conv(1), &Config::default(), DatagramQueue::new()).unwrap();
-            kcp.expect_round_trip(expected, 0);
+            kcp.expect(PathHint { rtt: expected, ..PathHint::default() });
             kcp.send(b"first").unwrap();
             kcp.flush(Time::ZERO);
             assert_eq!(kcp.due_at(Time::ZERO), Time::from_millis(timeout), "{expected} us");
             kcp.rtt.measure(20_000);
             assert_eq!((kcp.rtt.srtt, kcp.rtt.rttvar), (20_000, 10_000));
-            kcp.expect_round_trip(900_000, 0);
+            kcp.expect(PathHint { rtt: 900_000, ..PathHint::default() });
             assert_eq!(kcp.rtt.srtt, 20_000);
         }
     }

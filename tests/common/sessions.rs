@@ -9,7 +9,7 @@ use whitewater::channel::Carrier;
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire;
 use whitewater::kcp::Config;
-use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
+use whitewater::machine::{Arrival, Ecn, Machine, Transmit, Underlay};
 use whitewater::session::{self, Connection, Server, Suite};
 use whitewater::{
     Channel, ChannelConfig, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time,
@@ -33,6 +33,8 @@ pub(crate) struct World {
     pub(crate) strangers: Vec<(SocketAddr, Vec<u8>)>,
     /// Whether the server is not polled. Then it neither receives nor sends.
     pub(crate) frozen: bool,
+    /// What carries all datagrams.
+    pub(crate) underlay: Underlay,
     audit: BTreeMap<SocketAddr, Account>,
     seed: u64,
     buf: Vec<u8>,
@@ -144,6 +146,7 @@ impl World {
             taps: false,
             strangers: Vec::new(),
             frozen: false,
+            underlay: Underlay::default(),
             audit: BTreeMap::new(),
             seed,
             buf: Vec::new(),
@@ -336,7 +339,8 @@ impl World {
                 let Some(mut datagram) = down.arrive(now).map(<[u8]>::to_vec) else { break };
                 let ecn = down.arrived_ecn();
                 if !client.frozen {
-                    let from = Arrival { ecn, ..server_address().into() };
+                    let (address, underlay) = (server_address(), self.underlay);
+                    let from = Arrival { address, ecn, underlay };
                     client.session.handle_datagram(now, from, &mut datagram);
                     self.drain();
                 }
@@ -385,7 +389,8 @@ impl World {
 
     fn serve_with(&mut self, from: SocketAddr, ecn: Option<Ecn>, datagram: &[u8]) {
         self.audit.entry(from).or_default().received += datagram.len() as u64;
-        self.server.handle_datagram(self.now, Arrival { ecn, ..from.into() }, &mut datagram.to_vec());
+        let from = Arrival { address: from, ecn, underlay: self.underlay };
+        self.server.handle_datagram(self.now, from, &mut datagram.to_vec());
     }
 
     /// An unproven address never gets more bytes than it sent, and cookies are at most 0.07 of that.

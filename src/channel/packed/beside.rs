@@ -39,9 +39,15 @@ impl Channels {
         self.one(channel).map_or(0, |one| one.sender.elsewhere.into())
     }
 
+    /// Whether the path loses nothing: then only later packets show soon that a queue before it has dropped one.
+    pub(crate) const fn set_lossless(&mut self, is_lossless: bool) {
+        self.is_lossless = is_lossless;
+    }
+
     /// Whether the peer takes nothing of a channel: it has acknowledged none of its messages for `slow_peer`.
     pub(crate) fn is_stuck(&self, now: Time, rtt: Duration, slow_peer: Duration) -> bool {
-        let is_stuck = |one: &One| one.sender.is_stuck(now, one.config.resend_after(rtt), slow_peer);
+        let resend = |one: &One| one.config.resend_after(rtt, self.is_lossless);
+        let is_stuck = |one: &One| one.sender.is_stuck(now, resend(one), slow_peer);
         self.channels.iter().any(is_stuck)
     }
 

@@ -96,6 +96,8 @@ pub struct Channels {
     scratch: Vec<u8>,
     /// Bytes of messages that were acknowledged or read. It wraps.
     moved: u32,
+    /// The path loses nothing.
+    is_lossless: bool,
 }
 
 #[derive(Debug)]
@@ -130,6 +132,7 @@ impl Channels {
             payload_max: config.payload_max,
             scratch: Vec::new(),
             moved: 0,
+            is_lossless: false,
         })
     }
 
@@ -302,7 +305,7 @@ impl Channels {
     /// When [`write`](Self::write) has something next, not before `now`; `None`: not until something is sent or acknowledged.
     #[must_use]
     pub fn check(&self, now: Time, rtt: Duration) -> Option<Time> {
-        let due = |one: &One| one.sender.check(now, one.config.resend_after(rtt));
+        let due = |one: &One| one.sender.check(now, one.config.resend_after(rtt, self.is_lossless));
         self.channels.iter().filter_map(due).min()
     }
 
@@ -385,7 +388,7 @@ impl Channels {
 
     /// Chooses what is due and writes it; returns the bytes of the payload.
     fn write_payload(&mut self, now: Time, rtt: Duration) -> Result<usize, BitsError> {
-        let Self { channels, payload, payload_max, .. } = self;
+        let Self { channels, payload, payload_max, is_lossless, .. } = self;
         let room = 8 * usize::from(*payload_max);
         let (mut to, mut is_empty) = (BitWriter::new(std::mem::take(payload)), true);
         let (mut after, mut messages) = (channels.len(), MESSAGES_MAX);
@@ -393,7 +396,8 @@ impl Channels {
             after -= 1;
             sender.expire(now, stats);
             let left = (room - to.bits()).saturating_sub(1 + after);
-            let has_messages = sender.choose(now, config.resend_after(rtt), (left, messages));
+            let resend = config.resend_after(rtt, *is_lossless);
+            let has_messages = sender.choose(now, resend, (left, messages));
             messages -= u16::try_from(sender.chosen.len()).unwrap_or(messages);
             to.bool(has_messages)?;
             if has_messages {

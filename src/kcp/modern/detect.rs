@@ -34,6 +34,8 @@ pub(in crate::kcp) struct Rack {
     pub(super) impatience: Option<u64>,
     /// Whether there is no congestion window that timeouts would close.
     pub(super) is_open: bool,
+    /// Whether the path loses nothing.
+    pub(in crate::kcp) is_lossless: bool,
     /// Whether a controller holds segments back, so that acknowledgements come all the time, unless the path pauses.
     pub(super) is_bulk: bool,
     /// Datagrams in a row that acknowledged only resends.
@@ -164,6 +166,9 @@ impl Rack {
 
     /// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
     pub(super) fn timeout(&self, rtt: &Rtt) -> u64 {
+        if self.is_lossless {
+            return TIMEOUT_LOSSLESS.max(2 * u64::from(rtt.srtt)).min(TIMEOUT_MAX);
+        }
         if rtt.measured().is_none() {
             return FIRST.max(u64::from(rtt.srtt) * 3 / 2); // an assumed round trip may be wrong
         }
@@ -200,6 +205,8 @@ fn patience(timeout: u64, silence: u64, in_flight: u32) -> u64 {
 const FIRST: u64 = 200_000;
 /// Shortest timeout, µs.
 const TIMEOUT_MIN: u64 = 5000;
+/// The same on a path that loses nothing, µs: TCP may need a few of its own timeouts before it goes on.
+const TIMEOUT_LOSSLESS: u64 = 2_000_000;
 /// Longest timeout, µs.
 const TIMEOUT_MAX: u64 = 60_000_000;
 /// How many mean deviations of the round trip the timeout lies above it.

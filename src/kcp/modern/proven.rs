@@ -221,7 +221,7 @@ impl<O: Output> Kcp<O> {
         in_flight.flatten().count() + self.sender.waiting() as usize
     }
 
-    /// Whether acknowledgements have come sooner than the owner [believes](Self::expect_round_trip) since the last call.
+    /// Whether acknowledgements have come sooner than the owner [believes](Self::expect) since the last call.
     #[inline]
     pub(crate) fn take_surprise(&mut self) -> bool {
         self.work.as_deref_mut().is_some_and(|work| std::mem::take(&mut work.by_time.proven.is_surprised))

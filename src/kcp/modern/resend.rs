@@ -115,7 +115,7 @@ impl ByTime {
             self.flights.push(first, transmit.sender.nxt, token);
             self.spread.sent(transmit.sender.nxt.0.wrapping_sub(first.0));
         }
-        if repairs != Repairs::Off {
+        if repairs != Repairs::Off && !self.rack.is_lossless {
             resent.repairs += self.protection.send(transmit, first, resent.segments(), repairs);
         }
         resent

@@ -1,7 +1,7 @@
 //! What one channel sends by KCP: its control block, the long messages that are cut for it, and its wait for room.
 
 use super::large::{self, Joined, Large, PART};
-use crate::kcp::{Config, Kcp};
+use crate::kcp::{Config, Kcp, PathHint};
 use crate::seq::Sn;
 use crate::session::event::CloseReason;
 use crate::time::Time;
@@ -54,15 +54,15 @@ impl Wait {
 }
 
 impl Lane {
-    /// Makes what is due. Returns whether something waits that has not left. `rtt` is the round trip of the session,
-    /// µs; 0: unknown.
+    /// Makes what is due. Returns whether something waits that has not left. `path` is what the session
+    /// knows.
     pub(super) fn update_if_due(
         &mut self,
         now: Time,
-        (rtt, least): (u64, u64),
+        path: PathHint,
         ahead: Option<&mut InPacket<'_>>,
     ) -> bool {
-        self.kcp.expect_round_trip(rtt, least);
+        self.kcp.expect(path);
         self.feed();
         if self.kcp.output().is_empty() {
             self.kcp.update_if_due(now, ahead);

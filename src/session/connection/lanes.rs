@@ -5,7 +5,7 @@ use super::large::{Joined, Left};
 use super::memory::held;
 use crate::channel::ChannelConfig;
 use crate::config::ConfigError;
-use crate::kcp::{Config, InputError, Kcp};
+use crate::kcp::{Config, InputError, Kcp, PathHint};
 use crate::seq::{Conv, Sn};
 use crate::session::config::SessionConfig;
 use crate::session::event::CloseReason;
@@ -27,6 +27,8 @@ pub(super) struct Lanes {
     may_wait: bool,
     /// An acknowledgement came so early that it is a lie, or the path has become shorter.
     pub(super) is_surprised: bool,
+    /// Whether the path loses nothing.
+    pub(super) is_lossless: bool,
     /// The user may wait for a lane to become [writable](Self::became_writable).
     pub(super) is_awaited: bool,
     /// Channels that may have a lane.
@@ -56,6 +58,7 @@ impl Lanes {
             max_datagram,
             may_wait: false,
             is_surprised: false,
+            is_lossless: false,
             is_awaited: false,
             count: u8::try_from(count).unwrap_or(u8::MAX),
             beyond_shares: None,
@@ -289,11 +292,11 @@ impl Lanes {
 
     /// Makes what is due now on each lane whose earlier frames have left. If there is a `packet`, the first frame
     /// goes straight into it, behind what is in the buffer, which may grow to the given length. Returns the channel
-    /// of that frame, if it fits, and its length with whole headers. `rtt` is the round trip of the session, and the shortest to be believed, µs; 0: unknown.
+    /// of that frame, if it fits, and its length with whole headers. `path` is what the session knows.
     pub(super) fn update(
         &mut self,
         now: Time,
-        rtt: (u64, u64),
+        path: PathHint,
         packet: Option<(&mut Vec<u8>, usize)>,
     ) -> Option<(u8, usize)> {
         self.may_wait = false;
@@ -302,7 +305,7 @@ impl Lanes {
             // Later frames stay behind the first.
             if let Some((buffer, end)) = packet.as_mut().filter(|_| first.is_none() && !self.may_wait) {
                 let mut ahead = InPacket::new(buffer, *end);
-                self.may_wait = lane.update_if_due(now, rtt, Some(&mut ahead));
+                self.may_wait = lane.update_if_due(now, path, Some(&mut ahead));
                 let Lane { compactor, channel, .. } = lane;
                 let mut len = 0;
                 let is_written = ahead.finish(|segments| {
@@ -311,7 +314,7 @@ impl Lanes {
                 });
                 first = is_written.then_some((*channel, len));
             } else {
-                self.may_wait |= lane.update_if_due(now, rtt, None);
+                self.may_wait |= lane.update_if_due(now, path, None);
             }
         }
         first

@@ -8,6 +8,7 @@ use super::loss::PathLoss;
 use crate::channel::AnyChannel;
 use crate::events::{EventLog, Logged, write_lines};
 use crate::kcp::Kcp;
+use crate::machine::Underlay;
 use crate::pace::Rtt;
 use crate::seq::Sn;
 use crate::session::event::{CloseReason, SessionEvent};
@@ -100,6 +101,31 @@ pub(super) struct Observer {
 }
 
 impl Connection {
+    /// What carries packets, in both directions, from now on.
+    #[inline]
+    pub(super) fn carried_by(&mut self, Underlay { is_lossless, .. }: Underlay) {
+        if is_lossless != self.lanes.is_lossless {
+            self.lanes.is_lossless = is_lossless;
+            self.packed.iter_mut().for_each(|channels| channels.set_lossless(is_lossless));
+        }
+    }
+
+    /// Forgets what was measured of the path.
+    pub(super) fn forget_path(&mut self, now: Time) {
+        self.lanes.blocks().for_each(|(_, kcp)| kcp.path_changed(now));
+        if let Some(sent) = &mut self.sent {
+            sent.path_changed();
+        }
+        self.mtu.path_changed();
+        if let Some(marks) = &mut self.marks {
+            marks.path_changed();
+        }
+        self.set_mtu();
+        self.keepalive.path_changed();
+        let next = self.seal.next();
+        self.measured.path_changed(next - self.seal.skipped_up_to(self.key, next));
+    }
+
     /// What the session has counted and measured.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {

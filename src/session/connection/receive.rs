@@ -65,7 +65,7 @@ impl Connection {
     }
 
     fn open_data(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) -> bool {
-        let Arrival { address: from, ecn, .. } = from;
+        let Arrival { address: from, ecn, underlay } = from;
         self.keepalive.tick(now);
         if self.is_closed() {
             self.stats.rare_mut().rejected.late += 1;
@@ -103,6 +103,9 @@ impl Connection {
         }
         let came = Came { from, sid: self.sid_back(header), pn: opened.pn, is_newest: opened.newest, len };
         self.path.on_packet(now, &came, &self.measured.rtt);
+        if came.is_newest && from == self.path.route.address {
+            self.carried_by(underlay);
+        }
         match Frames::parse(opened.body) {
             Ok(frames) => {
                 let ack_due = now.after(self.ack_delay());
@@ -322,22 +325,6 @@ impl Connection {
         if old.ip().to_canonical() != from.ip().to_canonical() {
             self.forget_path(now);
         }
-    }
-
-    /// Forgets what was measured of the path.
-    pub(super) fn forget_path(&mut self, now: Time) {
-        self.lanes.blocks().for_each(|(_, kcp)| kcp.path_changed(now));
-        if let Some(sent) = &mut self.sent {
-            sent.path_changed();
-        }
-        self.mtu.path_changed();
-        if let Some(marks) = &mut self.marks {
-            marks.path_changed();
-        }
-        self.set_mtu();
-        self.keepalive.path_changed();
-        let next = self.seal.next();
-        self.measured.path_changed(next - self.seal.skipped_up_to(self.key, next));
     }
 
     /// Most bytes of segments in a packet, with whole headers: the work for compact ones is no more than for whole ones.

@@ -58,7 +58,7 @@ impl Connection {
     /// Protects a packet of data that is about to be sealed, and adds a repair of others if it fits. `body`: the
     /// buffer, where the frames start, and where they must end.
     pub(super) fn protect(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) {
-        if self.repairs.as_mut().is_some_and(|repairs| repairs.protects(now)) {
+        if !self.lanes.is_lossless && self.repairs.as_mut().is_some_and(|repairs| repairs.protects(now)) {
             let (pn, path) = (self.seal.next(), self.repair_path());
             self.with_repairs(|repairs| repairs.protect(now, pn, &path, body));
         }

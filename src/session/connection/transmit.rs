@@ -6,6 +6,7 @@ use super::life::Life;
 use super::path::Route;
 use super::rate::DATAGRAMS;
 use super::receive::KCP_MAX;
+use crate::kcp::PathHint;
 use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
 use crate::session::local_key::Label;
@@ -156,8 +157,12 @@ impl Connection {
             if is_for_lanes {
                 FrameWriter::begin_kcp(buf);
             }
-            let rtt = (self.measured.rtt.min_micros(), self.keepalive.least_micros()); // a standstill may have made others long
-            first = self.lanes.update(now, rtt, is_for_lanes.then_some((&mut *buf, end)));
+            let path = PathHint {
+                rtt: self.measured.rtt.min_micros(), // a standstill may have made others long
+                least: self.keepalive.least_micros(),
+                is_lossless: self.lanes.is_lossless,
+            };
+            first = self.lanes.update(now, path, is_for_lanes.then_some((&mut *buf, end)));
             if first.is_none() {
                 buf.truncate(frames_start);
             }

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::task::Waker;
 use std::time::Duration;
-use whitewater::machine::Machine;
+use whitewater::machine::{Arrival, Machine, Underlay};
 use whitewater::rand_core::{TryRng, UnwrapErr};
 use whitewater::session::{self, ClientState};
 use whitewater::{ClientConfig, Time};
@@ -224,7 +224,9 @@ impl Shared {
             state.stats.received += 1;
             state.heard = now();
             let heard = state.heard;
-            state.machine.handle_datagram(heard, SERVER.into(), datagram);
+            let is_lossless = state.stats.transport == Some(Transport::WebSocket);
+            let underlay = Underlay { is_lossless, ..Underlay::default() };
+            state.machine.handle_datagram(heard, Arrival { underlay, ..SERVER.into() }, datagram);
         }
         self.drive();
     }

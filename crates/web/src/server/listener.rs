@@ -156,7 +156,7 @@ impl Shared {
     async fn serve_web_transport(&self, session: (Datagrams, Streams), remote: SocketAddr) {
         let (datagrams, mut streams) = session;
         count(&self.hall.doors.counts.web_transports);
-        let underlay = Underlay { is_private: true };
+        let underlay = Underlay { is_private: true, is_lossless: false };
         let line = self.hall.open(remote, underlay, Way::Datagrams(datagrams.clone()));
         let receive = async {
             while let Some(datagram) = datagrams.receive().await {
@@ -207,7 +207,7 @@ impl Shared {
         drop(handshake);
         count(&self.hall.doors.counts.web_sockets);
         let (give, mut queue) = mpsc::channel::<Vec<u8>>(SOCKET_QUEUE);
-        let underlay = Underlay { is_private };
+        let underlay = Underlay { is_private, is_lossless: true };
         let line = self.hall.open(remote, underlay, Way::Socket(give));
         let (mut sink, mut source) = socket.split();
         let receive = async {

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
-use whitewater::machine::{Arrival, Machine};
+use whitewater::machine::{Arrival, Machine, Underlay};
 use whitewater::rand_core::UnwrapErr;
 use whitewater::session::Client;
 use whitewater::{Channel, ClientConfig, SessionConfig, Time};
@@ -110,8 +110,9 @@ impl Player {
             let wait = self.session.poll_timeout().map_or(Duration::from_millis(50), |at| at.since(now));
             tokio::select! {
                 datagram = self.way.recv() => {
-                    let now = self.now();
-                    self.session.handle_datagram(now, Arrival::from(there()), &mut datagram?);
+                    let (now, is_lossless) = (self.now(), matches!(self.way, Way::WebSocket(_)));
+                    let underlay = Underlay { is_lossless, ..Underlay::default() };
+                    self.session.handle_datagram(now, Arrival { underlay, ..there().into() }, &mut datagram?);
                 }
                 () = tokio::time::sleep(wait.min(Duration::from_millis(50))) => {}
             }
