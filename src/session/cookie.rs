@@ -13,6 +13,7 @@
 
 use super::concat;
 use super::wire::{COOKIE_LEN, TICKET, TICKET_LEN};
+use crate::machine::is_beside_udp;
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
 use std::net::{IpAddr, SocketAddr};
@@ -142,13 +143,16 @@ impl ResetKey {
     /// The token for the session that the server calls `sid`, for a client at `address`. An attacker who
     /// provokes a reset of somebody else's session gets a token for their own address, and another one for
     /// each port: many clients may share an IP. Source: RFC 9000 section 21.11, which describes the attack.
+    ///
+    /// Port 0 stands for that of a connection [beside the socket](crate::machine::is_beside_udp): a client that connects
+    /// again after a restart of the server has another one, and nobody else can send it anything there.
     #[must_use]
     pub fn token(&self, sid: u32, address: SocketAddr) -> [u8; 16] {
         let ip = match address.ip().to_canonical() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        let port = address.port().to_le_bytes();
+        let port = if is_beside_udp(address) { [0; 2] } else { address.port().to_le_bytes() };
         let input: [u8; 22] = concat(&[&sid.to_le_bytes(), &ip.octets(), &port]);
         SipHasher24::new_with_key(&self.0).hash(&input).as_bytes()
     }
@@ -240,5 +244,22 @@ mod tests {
         let [here, mapped] = ["10.0.0.1:5", "[::ffff:10.0.0.1]:5"].map(|address| address.parse().unwrap());
         let key = ResetKey::new([7; 16]);
         assert!(is_reset(&key.token(5, here), &key.token(5, mapped)) && !is_reset(&[0; 16], &[0; 16]));
+    }
+
+    #[test]
+    fn a_reset_token_is_for_one_port_of_udp_and_for_all_connections_of_a_browser() {
+        let key = ResetKey::new([7; 16]);
+        let udp = |port| SocketAddr::from(([10, 0, 0, 1], port));
+        let browser = |port, scope: u32| {
+            let ip = std::net::Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped();
+            SocketAddr::V6(std::net::SocketAddrV6::new(ip, port, 0, scope))
+        };
+        let tokens =
+            [udp(5), udp(6), browser(5, 1 << 31), browser(5, 7)].map(|address| key.token(3, address));
+        assert!(
+            (0..4).all(|one| (0..one).all(|other| tokens[one] != tokens[other] || (one, other) == (3, 0)))
+        );
+        assert_eq!(key.token(3, browser(6, u32::MAX)), tokens[2]);
+        assert_ne!(key.token(4, browser(5, 1 << 31)), tokens[2]);
     }
 }

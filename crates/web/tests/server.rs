@@ -1,16 +1,26 @@
 //! A server with native clients and browsers in one list of sessions.
 #![cfg(not(target_arch = "wasm32"))]
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 mod echo;
 mod players;
 
 use echo::{start, until};
 use players::{CHAT, PSK, Player, Way, client, play, session, web};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use whitewater::session::Suite;
 use whitewater::{Client, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig};
+use whitewater_web::Web;
+
+/// Why a session has closed.
+fn reason(client: &mut whitewater::session::Client) -> Option<CloseReason> {
+    std::iter::from_fn(|| client.poll_event()).find_map(|event| match event {
+        Event::Closed { reason, .. } => Some(reason),
+        _ => None,
+    })
+}
 
 #[test]
 fn native_clients_and_browsers_are_sessions_of_one_server() {
@@ -73,17 +83,101 @@ fn a_session_goes_on_over_another_connection() {
 }
 
 #[test]
+fn a_session_that_a_restarted_server_does_not_know_ends_with_the_next_connection() {
+    let config =
+        ServerConfig { reset_key: Some([5; 16]), ..ServerConfig::secret(SessionConfig::default(), PSK) };
+    let connect = async |web: &Web, is_socket| match is_socket {
+        false => Way::web_transport(&web.url("127.0.0.1"), web.certificate_hash()).await.unwrap(),
+        true => Way::web_socket(web.local_addr(), "/").await.unwrap(),
+    };
+    for is_socket in [false, true] {
+        let (mut before, old, runtime) = start(&config, &web());
+        let mut browser = runtime.block_on(async {
+            let way = connect(&old, is_socket).await;
+            let mut browser = Player::new(way, &client(ClientConfig::secret(session(), PSK)));
+            play(&mut browser).await;
+            browser
+        });
+        before.end();
+        let (mut after, new, _runtime) = start(&config, &web());
+        runtime.block_on(async {
+            browser.way = connect(&new, is_socket).await;
+            let now = browser.now();
+            whitewater::machine::Machine::path_changed(&mut browser.session, now);
+            let mut closed = None;
+            let run = browser.run(|session| {
+                closed = closed.or_else(|| reason(session));
+                closed.is_some()
+            });
+            run.await.unwrap();
+            assert_eq!(closed, Some(CloseReason::ServerForgot), "instead of by silence");
+        });
+        assert_eq!(after.end().stats().resets, 1);
+    }
+}
+
+/// Passes datagrams of one client to `server`, wherever that is at the time.
+async fn relay(server: Arc<Mutex<SocketAddr>>) -> SocketAddr {
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let at = socket.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut client, mut servers, mut buf) = (at, Vec::new(), [0; 2048]);
+        loop {
+            let (len, from) = socket.recv_from(&mut buf).await.unwrap();
+            let current = *server.lock().unwrap();
+            if !servers.contains(&current) {
+                servers.push(current);
+            }
+            let to = if servers.contains(&from) {
+                client
+            } else {
+                client = from;
+                current
+            };
+            socket.send_to(&buf[..len], to).await.unwrap();
+        }
+    });
+    at
+}
+
+#[test]
+fn a_server_that_stopped_without_a_word_and_is_back_resets_its_old_connections() {
+    let config = ServerConfig::secret(SessionConfig::default(), PSK);
+    let [one, other] = [Some([5; 16]), None].map(|reset_key| {
+        let mut web = web();
+        web.reset_key = reset_key;
+        web
+    });
+    for (again, is_told) in [(&one, true), (&other, false)] {
+        let (_before, old, runtime) = start(&config, &one);
+        let (_after, new, _runtime) = start(&config, again);
+        runtime.block_on(async {
+            let server = Arc::new(Mutex::new(old.local_addr()));
+            let url = format!("https://{}/", relay(Arc::clone(&server)).await);
+            let way = Way::web_transport(&url, old.certificate_hash()).await.unwrap();
+            let mut browser = Player::new(way, &client(ClientConfig::secret(session(), PSK)));
+            play(&mut browser).await;
+            *server.lock().unwrap() = new.local_addr();
+            let told = async {
+                loop {
+                    let _ = browser.way.send(&[0; 1000]).await; // until the connection is over
+                    let heard = tokio::time::timeout(Duration::from_millis(20), browser.way.recv()).await;
+                    if let Ok(Err(error)) = heard {
+                        return error;
+                    }
+                }
+            };
+            let told = tokio::time::timeout(Duration::from_secs(if is_told { 20 } else { 2 }), told).await;
+            let is_reset = told.as_ref().is_ok_and(|error| error.to_string().contains("reset"));
+            assert_eq!(is_reset, is_told, "{told:?}");
+        });
+    }
+}
+
+#[test]
 fn without_inner_encryption_only_what_comes_through_tls_may_join() {
     let config = ServerConfig { checked_in_tls: true, ..ServerConfig::secret(SessionConfig::default(), PSK) };
     let (mut echo, web, runtime) = start(&config, &web());
-    let reason = |client: &mut whitewater::session::Client| {
-        while let Some(event) = client.poll_event() {
-            if let Event::Closed { reason, .. } = event {
-                return Some(reason);
-            }
-        }
-        None
-    };
     runtime.block_on(async {
         let config = client(ClientConfig::insecure(session()));
         let way = Way::web_transport(&web.url("127.0.0.1"), web.certificate_hash()).await.unwrap();

@@ -36,6 +36,7 @@ pub(crate) fn start(
     println!("the page: {} kB of wasm, {} kB compressed", built.wasm / 1000, built.gzipped / 1000);
     let mut config = WebConfig::self_signed(["localhost", "127.0.0.1", "::1"]);
     config.addr = web;
+    config.reset_key = Some(key.reset()); // and their connections end as well
     let (web, browsers) = listen(&config)?;
     hosting.attach(browsers)?;
     let server = Server::http(page).map_err(|error| io::Error::other(error.to_string()))?;

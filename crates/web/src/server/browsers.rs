@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use whitewater::machine::{Arrival, Underlay};
+use whitewater::machine::{Arrival, Underlay, is_beside_udp};
 use whitewater::net::{Transport, Waker};
 use whitewater::session::shard_of;
 use wtransport::quinn::SendDatagramError;
@@ -195,7 +195,7 @@ fn address(remote: SocketAddr, number: u32) -> SocketAddr {
 /// The number in such an address.
 fn number(address: SocketAddr) -> Option<u32> {
     match address {
-        SocketAddr::V6(v6) if v6.scope_id() & MARK != 0 => Some(v6.scope_id()),
+        SocketAddr::V6(v6) if is_beside_udp(address) => Some(v6.scope_id()),
         _ => None,
     }
 }

@@ -2,6 +2,8 @@
 
 use super::config::{Certificate, WebConfig};
 use super::window::Open;
+use quinn_proto::HashedConnectionIdGenerator;
+use ring::hmac;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{self, SupportedProtocolVersion};
 use wtransport::Identity;
 use wtransport::quinn::crypto::rustls::QuicServerConfig;
-use wtransport::quinn::{IdleTimeout, ServerConfig, TransportConfig, VarInt};
+use wtransport::quinn::{EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use wtransport::tls::{Certificate as Parsed, WEBTRANSPORT_ALPN};
 
 /// A certificate and its key.
@@ -97,6 +99,21 @@ impl Identified {
             .with_single_cert(self.chain.clone(), self.key.clone_key())
             .map_err(io::Error::other)
     }
+}
+
+/// What outlasts connections: with a key of its own, whoever has it can recognize them, and reset them. Source: RFC 9000 (10.3.2).
+pub(super) fn endpoint(config: &WebConfig) -> EndpointConfig {
+    let mut endpoint = EndpointConfig::default();
+    if let Some(key) = &config.reset_key {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+        let of_numbers = hmac::sign(&key, b"ww/1 web connections");
+        let of_numbers = of_numbers.as_ref().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let key = hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&key, b"ww/1 web resets").as_ref());
+        endpoint
+            .reset_key(Arc::new(key))
+            .cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(of_numbers)));
+    }
+    endpoint
 }
 
 /// A file that cannot be read.

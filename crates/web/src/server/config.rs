@@ -36,6 +36,10 @@ pub struct WebConfig {
     pub idle_timeout: Duration,
     /// Most bytes of datagrams that a connection may send before it has a session. Default: 64 KiB.
     pub bytes_without_session: u64,
+    /// With the same key as before, a server that was started again tells browsers that their connections are gone, so that they
+    /// open new ones at once instead of after 5 s (QUIC's stateless reset). It is as secret as `ServerConfig::reset_key`, which
+    /// tells their sessions; one key can serve as both. `None`, the default: one that is lost when the server stops.
+    pub reset_key: Option<[u8; 16]>,
     /// Most datagrams that wait for the server, from all browsers. Default: 4096.
     pub queue: usize,
 }
@@ -57,6 +61,7 @@ impl WebConfig {
             handshake_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(15),
             bytes_without_session: 64 << 10,
+            reset_key: None,
             queue: 4096,
         }
     }

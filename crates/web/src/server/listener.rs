@@ -1,7 +1,7 @@
 //! Accepts connections, by WebTransport and by WebSocket.
 
 use super::browsers::{Hall, Line, Way};
-use super::certificates::{Identified, LOOK_EACH};
+use super::certificates::{Identified, LOOK_EACH, endpoint};
 use super::config::{Certificate, WebConfig};
 use super::doors::Guest;
 use super::http3::{self, Datagrams, Streams};
@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use whitewater::machine::Underlay;
 use wtransport::proto::session::SessionResponse;
-use wtransport::quinn::{Connection, Endpoint, EndpointConfig, Incoming, TokioRuntime, VarInt};
+use wtransport::quinn::{Connection, Endpoint, Incoming, TokioRuntime, VarInt};
 
 pub(super) struct Listener {
     config: WebConfig,
@@ -41,7 +41,7 @@ impl Listener {
         let sockets = if config.websockets { Some(TcpListener::bind(config.addr).await?) } else { None };
         let addr = sockets.as_ref().map_or(Ok(config.addr), TcpListener::local_addr)?;
         let (socket, quic) = (UdpSocket::bind(addr)?, identity.quic(&config)?);
-        let endpoint = Endpoint::new(EndpointConfig::default(), Some(quic), socket, Arc::new(TokioRuntime))?;
+        let endpoint = Endpoint::new(endpoint(&config), Some(quic), socket, Arc::new(TokioRuntime))?;
         let has_tls = matches!(config.certificate, Certificate::Files { .. });
         let tls = if has_tls { Some(identity.tls()?) } else { None };
         Ok(Self { config, hall, identity, endpoint, sockets, tls: Arc::new(Mutex::new(tls)) })
