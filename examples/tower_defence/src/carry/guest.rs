@@ -2,7 +2,6 @@
 
 use super::CHANNEL;
 use crate::client::{Client, Path};
-use crate::wire::PACKET_MAX;
 use whitewater::Time;
 use whitewater::session::Connection;
 
@@ -59,5 +58,3 @@ impl Guest {
         self.game.set_path(now, path);
     }
 }
-
-const _: () = assert!(PACKET_MAX <= 1200);

@@ -29,8 +29,8 @@ pub use text::{is_shown, shown};
 
 use whitewater::message::{BitReader, BitWriter, BitsError};
 
-/// Most bytes of a packet: these fit into an unreliable datagram of any session.
-pub const PACKET_MAX: usize = 1150;
+/// Most bytes of a packet: these fit into an unreliable datagram of any session. A browser's sessions have datagrams of 1150 bytes.
+pub const PACKET_MAX: usize = 1100;
 
 /// Writes a value into `bytes`, replacing their content.
 ///
