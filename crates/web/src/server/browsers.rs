@@ -4,7 +4,10 @@ use super::doors::Doors;
 use super::http3::Datagrams;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Relaxed},
+};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,6 +33,8 @@ pub(super) struct Hall {
     next: AtomicU32,
     came: SyncSender<(Arrival, Vec<u8>)>,
     waker: OnceLock<Waker>,
+    /// Whether the server was woken and has not seen an empty queue since: it need not be woken again, which is a system call.
+    is_woken: AtomicBool,
     is_over: AtomicBool,
     pub(super) over: tokio::sync::Notify,
 }
@@ -64,6 +69,7 @@ impl Hall {
             next: AtomicU32::new(0),
             came: give,
             waker: OnceLock::new(),
+            is_woken: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             over: tokio::sync::Notify::new(),
         });
@@ -108,7 +114,9 @@ impl Hall {
         let arrival = Arrival { underlay: line.underlay, ..line.address.into() };
         if self.came.try_send((arrival, datagram)).is_err() {
             counts.overflowed.fetch_add(1, Relaxed);
-        } else if let Some(waker) = self.waker.get() {
+        } else if let Some(waker) = self.waker.get()
+            && !self.is_woken.swap(true, AcqRel)
+        {
             waker.wake();
         }
         true
@@ -153,7 +161,10 @@ impl Transport for Browsers {
     }
 
     fn receive(&mut self, datagram: &mut Vec<u8>) -> Option<Arrival> {
-        let (arrival, bytes) = self.came.try_recv().ok()?;
+        let (arrival, bytes) = self.came.try_recv().ok().or_else(|| {
+            // What comes after this look wakes the server again. What came before it is there.
+            self.hall.is_woken.swap(false, AcqRel).then(|| self.came.try_recv().ok())?
+        })?;
         datagram.extend_from_slice(&bytes);
         Some(arrival)
     }
