@@ -94,29 +94,41 @@ impl Player {
     pub(crate) async fn run(&mut self, mut is_done: impl FnMut(&mut Client) -> bool) -> io::Result<()> {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
-            let now = self.now();
-            self.session.handle_timeout(now);
-            let mut datagram = Vec::new();
-            while self.session.poll_transmit(now, &mut datagram).is_some() {
-                self.way.send(&datagram).await?;
-                datagram.clear();
-            }
+            self.send().await?;
             if is_done(&mut self.session) {
                 return Ok(());
             }
             if Instant::now() > until {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let wait = self.session.poll_timeout().map_or(Duration::from_millis(50), |at| at.since(now));
-            tokio::select! {
-                datagram = self.way.recv() => {
-                    let (now, is_lossless) = (self.now(), matches!(self.way, Way::WebSocket(_)));
-                    let underlay = Underlay { is_lossless, ..Underlay::default() };
-                    self.session.handle_datagram(now, Arrival { underlay, ..there().into() }, &mut datagram?);
-                }
-                () = tokio::time::sleep(wait.min(Duration::from_millis(50))) => {}
-            }
+            self.wait(Duration::from_millis(50)).await?;
         }
+    }
+
+    /// Does what is due, and sends.
+    pub(crate) async fn send(&mut self) -> io::Result<()> {
+        let now = self.now();
+        self.session.handle_timeout(now);
+        let mut datagram = Vec::new();
+        while self.session.poll_transmit(now, &mut datagram).is_some() {
+            self.way.send(&datagram).await?;
+            datagram.clear();
+        }
+        Ok(())
+    }
+
+    /// Waits until something is due or has arrived, at most for so long.
+    pub(crate) async fn wait(&mut self, most: Duration) -> io::Result<()> {
+        let wait = self.session.poll_timeout().map_or(most, |at| at.since(self.now()));
+        tokio::select! {
+            datagram = self.way.recv() => {
+                let (now, is_lossless) = (self.now(), matches!(self.way, Way::WebSocket(_)));
+                let underlay = Underlay { is_lossless, ..Underlay::default() };
+                self.session.handle_datagram(now, Arrival { underlay, ..there().into() }, &mut datagram?);
+            }
+            () = tokio::time::sleep(wait.min(most)) => {}
+        }
+        Ok(())
     }
 }
 
