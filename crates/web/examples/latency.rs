@@ -10,7 +10,7 @@
 //! client, with the mean, the median and the 99th percentile in ms, and how many are back. It ends with the next line.
 
 #[path = "../tests/players/mod.rs"]
-#[expect(dead_code, reason = "tests use more of it")]
+#[expect(dead_code, clippy::unwrap_used, reason = "it is for tests, which use more of it")]
 mod players;
 #[path = "../../../examples/echo/relay.rs"]
 mod relay;
@@ -30,10 +30,10 @@ const SECRET: [u8; 32] = [7; 32];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<_> = std::env::args().skip(1).collect();
-    let number = |place: usize, default: f64| words.get(place).map_or(Ok(default), |word| word.parse());
-    let (loss, rtt) = (number(0, 5.0)? / 100.0, Duration::from_secs_f64(number(1, 60.0)? / 1000.0));
-    let tick = Duration::from_secs_f64(1.0 / number(2, 60.0)?);
-    let ticks = (number(3, 30.0)? / tick.as_secs_f64()).round() as u32;
+    let number = |place: usize, default: u32| words.get(place).map_or(Ok(default), |word| word.parse());
+    let (loss, rtt) = (f64::from(number(0, 5)?) / 100.0, Duration::from_millis(number(1, 60)?.into()));
+    let (hz, seconds) = (number(2, 60)?, number(3, 30)?);
+    let (tick, ticks) = (Duration::from_secs(1) / hz, hz * seconds);
     let (udp, web) = serve()?;
     let link = |seed| Link { loss, delay: rtt / 2, jitter: Duration::ZERO, seed };
     let [native, quic, browser] =
@@ -167,16 +167,10 @@ impl Inputs {
 
     fn print(mut self, name: &str) {
         self.back.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            self.back.get((self.back.len() as f64 * share) as usize).copied().unwrap_or(f64::NAN)
-        };
+        let at = |percent: usize| self.back.get(self.back.len() * percent / 100).copied().unwrap_or(f64::NAN);
         let mean = self.back.iter().sum::<f64>() / self.back.len() as f64;
-        println!(
-            r#"{{"name":"{name}","mean":{mean:.1},"p50":{:.1},"p99":{:.1},"back":{}}}"#,
-            at(0.5),
-            at(0.99),
-            self.back.len()
-        );
+        let (median, late, back) = (at(50), at(99), self.back.len());
+        println!(r#"{{"name":"{name}","mean":{mean:.1},"p50":{median:.1},"p99":{late:.1},"back":{back}}}"#);
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpStream, UdpSocket};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
@@ -90,8 +90,7 @@ struct Shared {
 
 impl Crowd {
     pub(crate) fn join(kind: Kind, clients: u32, place: &Place) -> Result<Self, Box<dyn Error>> {
-        // One thread: with more, wtransport's client sends the first frames of HTTP/3 in pieces, and its server reads no frame in pieces.
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime = Runtime::new()?;
         let shared = Arc::<Shared>::default();
         let tasks = (0..clients).map(|number| {
             let (shared, place) = (Arc::clone(&shared), place.clone());
