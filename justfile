@@ -103,6 +103,11 @@ page pictures="target":
 npm:
     crates/web-js/tests/run.sh
 
+# Measures how soon inputs have an effect in a headless Chromium, beside clients without a browser; needs Node.js and Chromium. Arguments: seconds (60),
+# inputs a second (60), round trip in ms (60), and losses in % (0 5 10).
+browser-latency *args:
+    crates/web-js/tests/latency.sh {{ args }}
+
 # Tests the C library from C and C++.
 c:
     capi/tests/run.sh

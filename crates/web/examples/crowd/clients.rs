@@ -122,7 +122,19 @@ impl Crowd {
         self.shared.is_measured.store(is_measured, Relaxed);
     }
 
+    /// Waits until no snapshot comes any more, and ends all. Clients that are late with all they have received share too few cores.
     pub(crate) fn end(self) -> Played {
+        let (begun, mut before) = (Instant::now(), u64::MAX);
+        while before != self.shared.snapshots.load(Relaxed) {
+            before = self.shared.snapshots.load(Relaxed);
+            std::thread::sleep(SILENCE);
+        }
+        let late = begun.elapsed().saturating_sub(SILENCE * 2);
+        if late > SILENCE {
+            eprintln!(
+                "the clients are {late:.1?} late: fewer of them would have measured more than this machine"
+            );
+        }
         self.measure(false);
         self.shared.is_over.store(true, Relaxed);
         self.runtime.block_on(async {
@@ -266,3 +278,5 @@ const INPUT_EACH: Duration = Duration::from_nanos(1_000_000_000 / TICKS as u64);
 /// Between two clients that join, and for all of them.
 const JOIN_EACH: Duration = Duration::from_millis(5);
 const JOIN: Duration = Duration::from_secs(60);
+/// Without a snapshot, there will be none.
+const SILENCE: Duration = Duration::from_millis(300);

@@ -112,7 +112,6 @@ fn run(kind: Kind, clients: u32, ticks: u32) -> Result<Run, Box<dyn Error>> {
     crowd.measure(true);
     writeln!(orders, "{ticks}")?;
     let measured = server::Measured::parse(&answer()?).ok_or("the server says something else")?;
-    std::thread::sleep(std::time::Duration::from_millis(200)); // the last ones are on their way
     let Played { snapshots, bytes, bytes_on_wire } = crowd.end();
     drop(orders); // it ends
     child.wait()?;

@@ -166,7 +166,8 @@ impl Shared {
             }
         };
         let both = async {
-            tokio::select! { () = receive => {}, () = streams.ended() => {} }
+            // A goodbye may come in one packet with the end: it is read first.
+            tokio::select! { biased; () = receive => {}, () = streams.ended() => {} }
         };
         self.while_it_has_a_session(&line, both).await;
         self.hall.close(&line);
@@ -185,7 +186,8 @@ impl Shared {
             .max_message_size(Some(DATAGRAM_MAX))
             .max_frame_size(Some(DATAGRAM_MAX))
             .max_write_buffer_size(SOCKET_BUFFER)
-            .write_buffer_size(0);
+            .write_buffer_size(0)
+            .read_buffer_size(READ_AT_ONCE);
         #[expect(clippy::result_large_err, reason = "the type of the library")]
         let check = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
             let refuse = |status| {
@@ -298,6 +300,8 @@ fn count(counter: &AtomicU64) {
 
 /// Longest datagram of a session to a browser, with some room.
 const DATAGRAM_MAX: usize = 2048;
+/// Bytes that are read from a WebSocket at once, for which each has a buffer: some datagrams of a game.
+const READ_AT_ONCE: usize = 4096;
 /// Datagrams that wait for a WebSocket: beyond that they are lost, because they would arrive too late.
 const SOCKET_QUEUE: usize = 64;
 /// Bytes that wait in a WebSocket.
