@@ -11,9 +11,9 @@ import { chromium } from "playwright-core";
 const [program, pictures] = process.argv.slice(2);
 const LIMIT = 30_000;
 
-/** The server, as a newcomer starts it but for its ports. */
-async function serve() {
-  const words = ["serve", "--bots", "7", "--pass", "four words by chance", "--page", "127.0.0.1:0", "--web", "127.0.0.1:0", "--udp", "127.0.0.1:0"];
+/** The server, as a newcomer starts it but for its ports: those of the page and of browsers, or any. */
+async function serve(page = "127.0.0.1:0", web = "127.0.0.1:0") {
+  const words = ["serve", "--bots", "7", "--pass", "four words by chance", "--page", page, "--web", web, "--udp", "127.0.0.1:0"];
   const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
   for await (const line of createInterface(child.stdout)) {
     console.log(line);
@@ -196,6 +196,22 @@ const tests = {
     hole.close();
   },
 
+  async "whoever plays is back when a server that was killed has started again"(browser, url) {
+    const { host } = new URL((await (await fetch(new URL("config.json", url))).json()).url);
+    const page = await open(browser, url);
+    await join(page, "Eve", "build");
+    const before = await until(page, "the game goes on", (now) => now.tick > 60);
+    const ended = new Promise((over) => server.child.once("exit", over));
+    server.child.kill("SIGKILL");
+    await ended;
+    server = await serve(new URL(url).host, host);
+    const back = Date.now();
+    const now = await until(page, "it is another game", (now) => now.state === "playing" && now.isLive && now.tick < before.tick);
+    assert.deepEqual([now.role, now.transport], ["builder", "WebTransport"]);
+    console.log(`    back after ${((Date.now() - back) / 1000).toFixed(1)} s`);
+    await page.context().close();
+  },
+
   async "a finger steers on a phone, without a server"(browser, url) {
     const page = await open(browser, url, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 });
     await page.locator("input[name=role][value=run]").check({ force: true });
@@ -223,7 +239,7 @@ const tests = {
   },
 };
 
-const { child, url } = await serve();
+let server = await serve();
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
@@ -231,10 +247,10 @@ const browser = await chromium.launch({
 try {
   for (const [name, test] of Object.entries(tests)) {
     const begun = Date.now();
-    await test(browser, url);
+    await test(browser, server.url);
     console.log(`ok ${((Date.now() - begun) / 1000).toFixed(1)} s  ${name}`);
   }
 } finally {
   await browser.close();
-  child.kill();
+  server.child.kill();
 }
