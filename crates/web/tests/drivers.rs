@@ -23,7 +23,7 @@ async fn all_play(web: &Web, native: SocketAddr) -> [Player; 2] {
     let by_tcp = Way::web_socket(web.local_addr(), "/").await.unwrap();
     let mut players = [by_quic, by_tcp].map(|way| Player::new(way, &own));
     for player in &mut players {
-        let (messages, datagrams) = play(player).await;
+        let (messages, datagrams) = play(player, 90).await;
         assert!(messages == 100 && datagrams >= 90, "{messages}, {datagrams}");
     }
     let config = ClientConfig::secret(SessionConfig::default(), PSK);

@@ -6,7 +6,7 @@ mod echo;
 mod players;
 
 use echo::{start, until};
-use players::{CHAT, PSK, Player, Way, client, play, play_with, session, web};
+use players::{CHAT, PSK, Player, Way, client, play, session, web};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -38,19 +38,20 @@ fn beside_a_player<T: Send + 'static>(limits: &WebConfig, peers: impl AsyncFnOnc
     let stats = runtime.block_on(async {
         let way = Way::web_transport(&web.url("127.0.0.1"), web.certificate_hash()).await.unwrap();
         let mut player = Player::new(way, &client(ClientConfig::secret(session(), PSK)));
-        play(&mut player).await;
+        play(&mut player, 50).await;
         let before = web.stats();
-        let kept = {
-            let peers = peers(&web);
-            let mut peers = std::pin::pin!(timeout(LIMIT, peers));
-            loop {
-                tokio::select! {
-                    biased;
-                    kept = &mut peers => break kept.unwrap(),
-                    () = play_on(&mut player) => {}
-                }
+        let is_over = std::cell::Cell::new(false);
+        let peers = async {
+            let kept = timeout(LIMIT, peers(&web)).await.unwrap();
+            is_over.set(true);
+            kept
+        };
+        let plays = async {
+            while !is_over.get() {
+                play_on(&mut player).await; // to its end, or the echo of the rest would be in the next one
             }
         };
+        let (kept, ()) = tokio::join!(peers, plays);
         for _ in 0..400 {
             if web.stats().connections == 1 {
                 break;
@@ -70,7 +71,7 @@ fn beside_a_player<T: Send + 'static>(limits: &WebConfig, peers: impl AsyncFnOnc
 
 /// A few messages there and back.
 async fn play_on(player: &mut Player) {
-    play(player).await;
+    play(player, 50).await;
     sleep(Duration::from_millis(50)).await;
 }
 
@@ -276,22 +277,22 @@ fn garbage_in_a_session_harms_neither_it_nor_others() {
         let config = client(ClientConfig::secret(session(), PSK));
         let url = web.url("127.0.0.1");
         let mut other = Player::new(Way::web_transport(&url, web.certificate_hash()).await.unwrap(), &config);
-        play(&mut other).await;
+        play(&mut other, 50).await;
         let ways = [
             Way::web_transport(&url, web.certificate_hash()).await.unwrap(),
             Way::web_socket(web.local_addr(), "/").await.unwrap(),
         ];
         for way in ways {
             let mut loud = Player::new(way, &config);
-            play(&mut loud).await;
+            play(&mut loud, 50).await;
             for round in 0..20_u8 {
                 for number in 0..200_u8 {
                     let _ = loud.way.send(&[number ^ round; 900]).await;
                 }
-                play_with(&mut other, 0).await; // datagrams of its own may be lost beside so many
+                play(&mut other, 0).await; // datagrams of its own may be lost beside so many
             }
-            play(&mut loud).await;
-            play(&mut other).await;
+            play(&mut loud, 50).await;
+            play(&mut other, 50).await;
         }
     });
     is_over.store(true, Relaxed);
@@ -477,16 +478,18 @@ fn who_is_answered_and_never_joins_is_closed_in_time() {
 /// Of a session, what it is sent and does not read is dropped beyond what TCP and the queues hold.
 #[test]
 fn a_web_socket_that_is_never_read_holds_a_bounded_queue_and_ends() {
-    let quick = SessionConfig { timeout: Duration::from_secs(2), ..SessionConfig::default() };
-    let (mut echo, web, runtime) = start(&ServerConfig::secret(quick, PSK), &limits());
+    let quick = SessionConfig { timeout: Duration::from_secs(5), ..SessionConfig::default() };
+    let mut limits = limits();
+    limits.idle_timeout = Duration::from_secs(4); // the other one is not driven while the deaf one sends
+    let (mut echo, web, runtime) = start(&ServerConfig::secret(quick, PSK), &limits);
     runtime.block_on(async {
         let config = client(ClientConfig::secret(session(), PSK));
         let url = web.url("127.0.0.1");
         let mut other = Player::new(Way::web_transport(&url, web.certificate_hash()).await.unwrap(), &config);
-        play(&mut other).await;
+        play(&mut other, 50).await;
         let way = Way::web_socket(web.local_addr(), "/").await.unwrap();
         let mut deaf = Player::new(way, &config);
-        play(&mut deaf).await;
+        play(&mut deaf, 50).await;
         let begun = Instant::now();
         while web.stats().not_sent == 0 && begun.elapsed() < LIMIT {
             let now = deaf.now();
@@ -498,15 +501,15 @@ fn a_web_socket_that_is_never_read_holds_a_bounded_queue_and_ends() {
                 let _ = deaf.way.send(&datagram).await;
                 datagram.clear();
             }
-            play(&mut other).await;
+            play(&mut other, 50).await;
         }
         assert!(web.stats().not_sent > 0, "{:?}", web.stats());
         while web.stats().connections > 1 && begun.elapsed() < 2 * LIMIT {
-            play(&mut other).await;
+            play(&mut other, 50).await;
             sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(web.stats().connections, 1, "{:?}", web.stats());
-        play(&mut other).await;
+        play(&mut other, 50).await;
     });
     assert_eq!(web.stats().evicted, 1);
     drop(echo.end());

@@ -41,11 +41,11 @@ fn native_clients_and_browsers_are_sessions_of_one_server() {
         let url = web.url("127.0.0.1");
         let way = Way::web_transport(&url, web.certificate_hash()).await.unwrap();
         let mut browser = Player::new(way, &config);
-        let (messages, datagrams) = play(&mut browser).await;
+        let (messages, datagrams) = play(&mut browser, 90).await;
         assert!(messages == 100 && datagrams >= 90, "{messages}, {datagrams}");
         let way = Way::web_socket(web.local_addr(), "/").await.unwrap();
         let mut fallback = Player::new(way, &config);
-        assert_eq!(play(&mut fallback).await, (100, 100), "nothing is lost in a WebSocket");
+        assert_eq!(play(&mut fallback, 100).await, (100, 100), "nothing is lost in a WebSocket");
         let joined = echo.joined.lock().unwrap().clone();
         assert_eq!(joined.len(), 3);
         let here = IpAddr::from(Ipv4Addr::LOCALHOST);
@@ -68,7 +68,7 @@ fn a_session_goes_on_over_another_connection() {
         let url = web.url("127.0.0.1");
         let way = Way::web_transport(&url, web.certificate_hash()).await.unwrap();
         let mut browser = Player::new(way, &config);
-        play(&mut browser).await;
+        play(&mut browser, 50).await;
         for next in 0..2 {
             browser.way = match next {
                 0 => Way::web_transport(&url, web.certificate_hash()).await.unwrap(),
@@ -76,7 +76,7 @@ fn a_session_goes_on_over_another_connection() {
             };
             let now = browser.now();
             whitewater::machine::Machine::path_changed(&mut browser.session, now);
-            play(&mut browser).await;
+            play(&mut browser, 50).await;
         }
     });
     assert_eq!(echo.end().stats().accepted, 1, "the session is still the first one");
@@ -95,7 +95,7 @@ fn a_session_that_a_restarted_server_does_not_know_ends_with_the_next_connection
         let mut browser = runtime.block_on(async {
             let way = connect(&old, is_socket).await;
             let mut browser = Player::new(way, &client(ClientConfig::secret(session(), PSK)));
-            play(&mut browser).await;
+            play(&mut browser, 50).await;
             browser
         });
         before.end();
@@ -156,7 +156,7 @@ fn a_server_that_stopped_without_a_word_and_is_back_resets_its_old_connections()
             let url = format!("https://{}/", relay(Arc::clone(&server)).await);
             let way = Way::web_transport(&url, old.certificate_hash()).await.unwrap();
             let mut browser = Player::new(way, &client(ClientConfig::secret(session(), PSK)));
-            play(&mut browser).await;
+            play(&mut browser, 50).await;
             *server.lock().unwrap() = new.local_addr();
             let told = async {
                 loop {
@@ -182,7 +182,7 @@ fn without_inner_encryption_only_what_comes_through_tls_may_join() {
         let config = client(ClientConfig::insecure(session()));
         let way = Way::web_transport(&web.url("127.0.0.1"), web.certificate_hash()).await.unwrap();
         let mut browser = Player::new(way, &config);
-        play(&mut browser).await;
+        play(&mut browser, 50).await;
         // A WebSocket without TLS is as open as UDP.
         let way = Way::web_socket(web.local_addr(), "/").await.unwrap();
         let mut fallback = Player::new(way, &config);
