@@ -37,10 +37,7 @@ pub(super) struct Listener {
 impl Listener {
     pub(super) async fn bind(config: WebConfig, hall: Arc<Hall>) -> io::Result<Self> {
         let identity = Identified::load(&config.certificate)?;
-        // The system chooses a port for TCP, and UDP takes the same.
-        let sockets = if config.websockets { Some(TcpListener::bind(config.addr).await?) } else { None };
-        let addr = sockets.as_ref().map_or(Ok(config.addr), TcpListener::local_addr)?;
-        let (socket, quic) = (UdpSocket::bind(addr)?, identity.quic(&config)?);
+        let ((sockets, socket), quic) = (bind(&config).await?, identity.quic(&config)?);
         let endpoint = Endpoint::new(endpoint(&config), Some(quic), socket, Arc::new(TokioRuntime))?;
         let has_tls = matches!(config.certificate, Certificate::Files { .. });
         let tls = if has_tls { Some(identity.tls()?) } else { None };
@@ -100,6 +97,20 @@ impl Listener {
             }
             // It may be half written.
             Err(error) => log::warn!("the certificate has changed and cannot be read: {error}"),
+        }
+    }
+}
+
+/// A port for both transports. If the system chooses one for TCP that UDP does not have, it chooses again.
+async fn bind(config: &WebConfig) -> io::Result<(Option<TcpListener>, UdpSocket)> {
+    let mut tries = if config.addr.port() == 0 { PORTS } else { 1 };
+    loop {
+        let sockets = if config.websockets { Some(TcpListener::bind(config.addr).await?) } else { None };
+        let addr = sockets.as_ref().map_or(Ok(config.addr), TcpListener::local_addr)?;
+        tries -= 1;
+        match UdpSocket::bind(addr) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+            bound => return Ok((sockets, bound?)),
         }
     }
 }
@@ -298,6 +309,8 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
+/// Most ports that are tried.
+const PORTS: u32 = 32;
 /// Longest datagram of a session to a browser, with some room.
 const DATAGRAM_MAX: usize = 2048;
 /// Bytes that are read from a WebSocket at once, for which each has a buffer: some datagrams of a game.
