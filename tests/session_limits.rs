@@ -46,6 +46,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("session_fec.rs"),
         include_str!("session_greedy.rs"),
         include_str!("session_loss.rs"),
+        include_str!("session_memory.rs"),
         include_str!("session_paths.rs"),
         include_str!("session_timers.rs"),
         include_str!("session.rs"),

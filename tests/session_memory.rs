@@ -6,17 +6,19 @@ use crate::common;
 use crate::common::configs;
 use crate::common::machine::Whole as _;
 use rand::Rng;
+use std::time::Duration;
 
 use allocation_counter::measure;
 use common::ms;
 use common::sessions::{
-    World, client_address, client_config, in_packets, on, ordered, random, server_address, server_config,
+    SUITE, World, client_address, client_config, in_packets, on, ordered, random, server_address,
+    server_config,
 };
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::machine::Machine as _;
 use whitewater::session::{Client, Connection, Server, Suite};
 use whitewater::{Channel, ClientConfig, SessionConfig, Time};
-use whitewater_sim::{LinkConfig, SimRng};
+use whitewater_sim::{LinkConfig, Loss, SimRng};
 
 /// A channel by KCP, and this one in packets.
 const PACKETS: Channel = Channel::ordered(1);
@@ -255,5 +257,37 @@ fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_needs_no_wake_ups() {
         println!("{each} bytes of each of {count}");
         assert!(each <= 1024, "{each} bytes of each of {count}");
         assert!(now <= Time::from_millis(3100), "the last wake-up is at {now:?}");
+    }
+}
+
+#[test]
+fn a_session_of_unreliable_datagrams_takes_at_most_8_kb_at_30_hz_whatever_gets_lost() {
+    for loss in [0.0, 0.1, 0.5] {
+        let link =
+            LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(Duration::from_millis(100)) };
+        let mut world = World::pair(1, &link, &SessionConfig::default(), SUITE);
+        world.connect();
+        let (mut most, mut buf, mut arrived) = ([0; 2], [0; 1200], [0; 2]);
+        for tick in 0..30 * 60 {
+            world.client().send_datagram(&[1; 32]).unwrap();
+            world.session().send_datagram(&[2; 200]).unwrap();
+            world.drain();
+            world.run(33);
+            for end in 0..2 {
+                let session = if end == 0 { world.client() } else { world.session() };
+                while session.recv_datagram_into(&mut buf).is_ok() {}
+                while session.pop_delivered().is_some() {
+                    arrived[end] += 1;
+                }
+                if tick > 0 {
+                    most[end] = most[end].max(session.memory());
+                }
+            }
+        }
+        println!("{loss}: {most:?} bytes, {arrived:?} known to have arrived");
+        assert!(most.iter().all(|most| *most <= 8192), "{loss}: {most:?}");
+        // The share of datagrams whose acknowledgement arrives: each is told in several packets.
+        let expected = 0.9 * 1800.0 * (1.0 - loss);
+        assert!(arrived.iter().all(|arrived| f64::from(*arrived) > expected), "{loss}: {arrived:?}");
     }
 }

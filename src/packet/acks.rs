@@ -172,6 +172,15 @@ impl AckTracker {
         acked
     }
 
+    /// Forgets packets that no acknowledgement will name: each names the newest packet that has arrived and some before it.
+    /// Returns the oldest that is still remembered. So a table is as long as what is under way and what has no outcome.
+    pub(crate) fn forget_settled(&mut self, acks: Acks) -> Seq16 {
+        let told = acks.ack.sub(TOLD_LATE);
+        let oldest = if told.is_before(self.unjudged) { told } else { self.unjudged };
+        self.sent.forget_before(oldest);
+        oldest
+    }
+
     /// Given that a packet which left at `newest` has arrived: the subset of `missing` that is presumed lost.
     fn overtaken(&mut self, newest: Time, missing: Acked) -> u64 {
         let mut lost = 0;
@@ -240,6 +249,8 @@ impl AckTracker {
 
 /// Packets that one [`Acks`] covers besides the newest.
 const BITS: u16 = 32;
+/// How far behind the newest packet that has arrived others may be named: by an [`Acks`] that comes out of order.
+const TOLD_LATE: u16 = 48;
 /// The set of all packets that one [`Acks`] covers.
 const TOLD: u64 = (1 << (BITS + 1)) - 1;
 

@@ -117,6 +117,16 @@ impl<T> SequenceBuffer<T> {
         }
     }
 
+    /// Drops the values before `seq`.
+    #[inline]
+    pub(crate) fn forget_before(&mut self, seq: Seq16) {
+        let Some(start) = self.sn(seq) else { return };
+        while self.ring.span() > 0 && self.ring.start().is_before(start) {
+            self.ring.pop_front();
+            self.ring.trim();
+        }
+    }
+
     pub(crate) const fn memory(&self) -> usize {
         self.ring.memory()
     }

@@ -39,6 +39,11 @@ impl Channels {
         self.one(channel).map_or(0, |one| one.sender.elsewhere.into())
     }
 
+    /// No packet before this one will be acknowledged: messages in it are sent again.
+    pub(crate) fn forget_before(&mut self, sequence: Seq16) {
+        self.carried.forget_before(sequence);
+    }
+
     /// Whether the path loses nothing: then only later packets show soon that a queue before it has dropped one.
     pub(crate) const fn set_lossless(&mut self, is_lossless: bool) {
         self.is_lossless = is_lossless;

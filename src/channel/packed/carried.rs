@@ -87,6 +87,10 @@ impl Carried {
         self.entries(entries)
     }
 
+    pub(super) fn forget_before(&mut self, sequence: Seq16) {
+        self.packets.forget_before(sequence);
+    }
+
     /// The messages of a packet, which stay.
     pub(super) fn of(&self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
         self.entries(self.packets.get(sequence).copied())

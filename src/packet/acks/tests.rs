@@ -88,3 +88,31 @@ fn round_trips_use_the_newest_packet_and_exclude_the_peers_delay() {
         (Duration::from_millis(75), Duration::from_millis(75))
     );
 }
+
+#[test]
+fn what_is_settled_is_forgotten_and_what_is_under_way_is_not() {
+    let mut tracker = AckTracker::new(&PacketConfig { sent: 1024, ..PacketConfig::default() });
+    let ms = |number: u16| Time::from_millis(u64::from(number) * 10);
+    for number in 0..2000 {
+        let now = ms(number);
+        tracker.update(now);
+        tracker.on_sent(now, Seq16(number), 1);
+        // Ten packets are under way, every tenth is lost, and for one second nothing is acknowledged.
+        let Some(ack) = number.checked_sub(10).filter(|ack| ack % 10 != 0 && !(500..600).contains(&number))
+        else {
+            continue;
+        };
+        let bits = (0..32).filter(|bit| ack.checked_sub(1 + bit).is_some_and(|one| one % 10 != 0));
+        let acks = Acks { ack: Seq16(ack), bits: bits.fold(0, |bits, bit| bits | 1 << bit) };
+        tracker.on_acks(now, acks, Duration::ZERO, Duration::ZERO);
+        let oldest = tracker.forget_settled(acks);
+        if number >= 110 {
+            // Those of the last second have no outcome yet.
+            assert_eq!(oldest, Seq16(number - 99), "{number}");
+            let remembered = [oldest, oldest.sub(1)].map(|sequence| tracker.bytes_sent(sequence));
+            assert_eq!(remembered, [1, 0], "{number}");
+        }
+    }
+    assert!(tracker.memory() <= 256 * size_of::<Option<Sent>>(), "{}", tracker.memory());
+    assert_eq!(tracker.loss.judged, 1900);
+}

@@ -101,6 +101,13 @@ impl Datagrams {
         }
     }
 
+    /// No packet before this one will be acknowledged.
+    pub(super) fn forget_before(&mut self, sequence: Seq16) {
+        if let Some(queues) = &mut self.queues {
+            queues.carried.forget_before(sequence);
+        }
+    }
+
     pub(super) fn pop_delivered(&mut self) -> Option<DatagramId> {
         self.queues.as_mut()?.delivered.pop_front()
     }

@@ -422,6 +422,9 @@ impl Connection {
         if let Some(channels) = &mut self.packed {
             acked.lost().for_each(|sequence| channels.on_lost(sequence));
         }
+        let settled = sent.forget_settled(Acks { ack, bits });
+        self.datagrams.forget_before(settled);
+        self.packed.iter_mut().for_each(|channels| channels.forget_before(settled));
         Ok(Some(told))
     }
 }
