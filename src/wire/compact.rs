@@ -9,7 +9,7 @@
 //! changes: whoever has missed all of them resends, or asks for the window, and is told again. Source of the idea: RFC 1144, and packet
 //! numbers in RFC 9000, section 17.1; docs/WIRE.md, "Channels by KCP".
 
-use super::reader::{Reader, Short};
+use super::reader::Reader;
 use super::segment::{Command, HEADER_LEN, Header, RawHeader};
 use crate::seq::{Conv, Sn};
 use crate::time::Millis;
@@ -60,94 +60,100 @@ pub struct Known {
 impl Compactor {
     /// Makes the headers of the segments in a datagram of this channel compact, in place. Returns its new length.
     pub fn compact(&mut self, channel: u8, datagram: &mut [u8]) -> usize {
-        let Some(first) = datagram.first_chunk().map(|head| RawHeader::of(head).header()) else { return 0 };
-        let Ok(first) = first else { return 0 };
-        // It may answer a resend by a peer that has missed what was told.
-        let answers = first.cmd == Command::Ack && first.sn.is_before(first.una);
-        let tells_una = tells(first.una, &mut self.una, &mut self.una_left) || answers;
-        let mut tells_wnd = tells(first.wnd, &mut self.wnd, &mut self.wnd_left);
-        let mut tells = (tells_una, tells_wnd, channel > 0);
         let (mut from, mut to) = (0, 0);
-        let (mut before, mut last) = (None, first);
+        let mut told = (false, false);
+        let mut last: Option<Header> = None;
         while let Some(head) = datagram.get(from..).and_then(<[u8]>::first_chunk::<HEADER_LEN>) {
             let head = RawHeader::of(head);
             let (Ok(header), Ok(len)) = (head.header(), u16::try_from(head.len())) else { return to };
             let (data, end) = (from + HEADER_LEN, from + HEADER_LEN + usize::from(len));
-            let len = (end < datagram.len()).then_some(len);
-            let asked = header.cmd == Command::Wins && end == data && !tells_wnd;
-            tells_wnd |= asked;
-            tells = (tells.0 || header.una != last.una, tells.1 || asked || header.wnd != last.wnd, tells.2);
-            let knows_una = tells_una || tells.0;
-            let head = Head::new(&header, tells, channel, (before, knows_una), len, end > data);
-            for byte in head.bytes.iter().take(head.len) {
-                if let Some(to) = datagram.get_mut(to) {
-                    *to = *byte;
-                }
-                to += 1;
-            }
             if end > datagram.len() {
                 return to;
             }
+            let (una, wnd) = match &last {
+                Some(last) => (header.una != last.una, header.wnd != last.wnd),
+                None => self.tells(&header),
+            };
+            let answers_wask = header.cmd == Command::Wins && len == 0 && !told.1;
+            let tells = (una, wnd || answers_wask);
+            told = (told.0 || tells.0, told.1 || tells.1);
+            let channel = (last.is_none() && channel > 0).then_some(channel);
+            let mut out =
+                Out { bytes: datagram, start: to, len: 1, flags: header.kind(last.as_ref(), told.0, len) };
+            out.write(&header, tells, channel, (end < out.bytes.len()).then_some(len));
+            to += out.len;
             datagram.copy_within(data..end, to);
-            to += end - data;
-            before = (header.cmd == Command::Push).then_some(header);
-            last = header;
-            (tells, from) = ((false, false, false), end);
+            to += usize::from(len);
+            (last, from) = (Some(header), end);
         }
         to
     }
+
+    /// Whether a datagram that begins with this header tells its `una` and its `wnd`.
+    fn tells(&mut self, first: &Header) -> (bool, bool) {
+        // It may answer a resend by a peer that has missed what was told.
+        let answers = first.cmd == Command::Ack && first.sn.is_before(first.una);
+        let una = tells(first.una, &mut self.una, &mut self.una_left) || answers;
+        (una, tells(first.wnd, &mut self.wnd, &mut self.wnd_left))
+    }
 }
 
-/// A compact header.
-struct Head {
-    bytes: [u8; 16],
-    len: usize,
-}
-
-impl Head {
-    /// `tells`: `una`, `wnd`, and the channel. `before`: the PUSH before it, and whether the datagram tells `una`. `len`:
-    /// of the data, if another segment follows.
-    fn new(
-        header: &Header,
-        (una, wnd, has_channel): (bool, bool, bool),
-        channel: u8,
-        (before, knows_una): (Option<Header>, bool),
-        len: Option<u16>,
-        has_data: bool,
-    ) -> Self {
-        let continues = |before: Header| before.ts == header.ts && before.sn.0.wrapping_add(1) == header.sn.0;
-        let kind = match header.cmd {
-            Command::Push if before.is_some_and(continues) => NEXT,
+impl Header {
+    /// The kind of a compact segment. `last`: the segment before it. `knows_una`: the datagram tells `una`. `len`: of the
+    /// data.
+    fn kind(&self, last: Option<&Self>, knows_una: bool, len: u16) -> u8 {
+        let continues = |last: &Self| {
+            last.cmd == Command::Push && last.ts == self.ts && last.sn.0.wrapping_add(1) == self.sn.0
+        };
+        match self.cmd {
+            Command::Push if last.is_some_and(continues) => NEXT,
             Command::Push => PUSH,
-            Command::Ack if header.ts.0 > u16::MAX.into() => ACK_LATE,
-            Command::Ack if knows_una && header.sn.0.wrapping_add(1) == header.una.0 => ACK_LAST,
+            Command::Ack if self.ts.0 > u16::MAX.into() => ACK_LATE,
+            Command::Ack if knows_una && self.sn.0.wrapping_add(1) == self.una.0 => ACK_LAST,
             Command::Ack => ACK,
             Command::Wask => WASK,
-            Command::Wins if has_data => REPAIR,
+            Command::Wins if len > 0 => REPAIR,
             Command::Wins => WINS,
-        };
-        let len = len.filter(|_| matches!(kind, PUSH | NEXT | REPAIR));
-        let mut head = Self { bytes: [0; 16], len: 1 };
-        let mut flags = kind;
-        let mut field = |is_there: bool, flag: u8, bytes: &[u8]| {
-            if is_there {
-                flags |= flag;
-                let to = head.bytes.iter_mut().skip(head.len);
-                to.zip(bytes).for_each(|(to, byte)| *to = *byte);
-                head.len += bytes.len();
-            }
-        };
-        field(has_channel, HAS_CHANNEL, &[channel]);
-        field(header.frg > 0, HAS_FRG, &[header.frg]);
-        field(wnd, HAS_WND, &header.wnd.to_le_bytes());
-        field(una, HAS_UNA, &low(header.una.0));
-        field(has_ts(kind), 0, &token(header.ts));
-        field(has_sn(kind), 0, &low(header.sn.0));
-        field(len.is_some(), HAS_LEN, &len.unwrap_or(0).to_le_bytes());
-        if let Some(first) = head.bytes.first_mut() {
-            *first = flags;
         }
-        head
+    }
+}
+
+/// A compact header that is written over the whole one, which it is always shorter than.
+struct Out<'a> {
+    bytes: &'a mut [u8],
+    start: usize,
+    len: usize,
+    flags: u8,
+}
+
+impl Out<'_> {
+    /// `tells`: `una` and `wnd`. `len`: of the data, if another segment follows.
+    fn write(&mut self, header: &Header, (una, wnd): (bool, bool), channel: Option<u8>, len: Option<u16>) {
+        let kind = self.flags;
+        self.field::<1>(channel.is_some(), HAS_CHANNEL, channel.unwrap_or(0).into());
+        self.field::<1>(header.frg > 0, HAS_FRG, header.frg.into());
+        self.field::<2>(wnd, HAS_WND, header.wnd.into());
+        self.field::<3>(una, HAS_UNA, header.una.0);
+        self.field::<2>(has_ts(kind), 0, header.ts.0);
+        self.field::<3>(has_sn(kind), 0, header.sn.0);
+        let len = len.filter(|_| has_data(kind));
+        self.field::<2>(len.is_some(), HAS_LEN, len.unwrap_or(0).into());
+        if let Some(first) = self.bytes.get_mut(self.start) {
+            *first = self.flags;
+        }
+    }
+
+    /// Writes the low `LEN` bytes of a field. What is written beyond them, the next field or the data covers.
+    #[inline]
+    fn field<const LEN: usize>(&mut self, is_there: bool, flag: u8, value: u32) {
+        if is_there {
+            let at = self.start + self.len;
+            if let Some(to) = self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *to = value.to_le_bytes();
+            }
+            self.flags |= flag;
+            self.len += LEN;
+        }
     }
 }
 
@@ -165,37 +171,86 @@ struct Item<'a> {
 
 impl<'a> Item<'a> {
     fn read(from: &mut Reader<'a>, is_first: bool) -> Result<Self, CompactError> {
-        let flags = from.u8()?;
+        let rest = from.rest();
+        let mut padded = [0; WINDOW];
+        let window = rest.first_chunk().unwrap_or_else(|| {
+            padded.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+            &padded
+        });
+        let mut fields = Fields { window, at: 0 };
+        let flags = fields.byte(true);
         let kind = flags & KIND;
-        if flags & HAS_CHANNEL != 0 && (!is_first || from.u8()? == 0) {
+        let has = |flag: u8| flags & flag != 0;
+        if has(HAS_CHANNEL) && (!is_first || fields.byte(true) == 0) {
             return Err(CompactError::Channel);
         }
-        let frg = if flags & HAS_FRG != 0 { from.u8()? } else { 0 };
-        if flags & HAS_FRG != 0 && frg == 0 {
+        let frg = fields.byte(has(HAS_FRG));
+        let wnd = fields.short(has(HAS_WND));
+        let una = fields.word(has(HAS_UNA));
+        let ts = fields.short(has_ts(kind));
+        let sn = fields.word(has_sn(kind));
+        let len = fields.short(has(HAS_LEN));
+        let data = rest.get(fields.at..).ok_or(CompactError::Truncated)?;
+        if (has(HAS_FRG) && frg == 0) || (has(HAS_LEN) && !has_data(kind)) {
             return Err(CompactError::Field);
         }
-        let wnd = if flags & HAS_WND != 0 { Some(from.u16()?) } else { None };
-        let una = if flags & HAS_UNA != 0 { Some(word(from)?) } else { None };
-        let ts = if has_ts(kind) { from.u16()? } else { 0 };
-        let sn = if has_sn(kind) { word(from)? } else { 0 };
-        let has_data = matches!(kind, PUSH | NEXT | REPAIR);
-        let data = match flags & HAS_LEN != 0 {
-            true if !has_data => return Err(CompactError::Field),
-            true => {
-                let len = from.u16()?;
-                let data = from.bytes(len)?;
-                if from.rest().is_empty() {
-                    return Err(CompactError::Field); // the last one has no length
-                }
-                data
-            }
-            false if has_data => from.take_rest(),
-            false => &[],
+        let (data, after) = if has(HAS_LEN) {
+            data.split_at_checked(len.into()).ok_or(CompactError::Truncated)?
+        } else if has_data(kind) {
+            (data, Default::default())
+        } else {
+            (Default::default(), data)
         };
-        if kind == REPAIR && data.is_empty() {
-            return Err(CompactError::Field);
+        if (has(HAS_LEN) && after.is_empty()) || (kind == REPAIR && data.is_empty()) {
+            return Err(CompactError::Field); // the last one has no length
         }
-        Ok(Self { kind, frg, wnd, una, ts, sn, data })
+        *from = Reader::new(after);
+        Ok(Self {
+            kind,
+            frg,
+            wnd: has(HAS_WND).then_some(wnd),
+            una: has(HAS_UNA).then_some(una),
+            ts,
+            sn,
+            data,
+        })
+    }
+}
+
+/// The fields of a compact header. They are read from a copy that is always long enough, which is quicker than to ask for
+/// each whether it is there.
+struct Fields<'a> {
+    window: &'a [u8; WINDOW],
+    at: usize,
+}
+
+impl Fields<'_> {
+    #[inline]
+    fn next<const LEN: usize>(&mut self, is_there: bool) -> u32 {
+        if !is_there {
+            return 0;
+        }
+        let bytes = self.window.get(self.at..).and_then(<[u8]>::first_chunk);
+        self.at += LEN;
+        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+
+    #[inline]
+    fn byte(&mut self, is_there: bool) -> u8 {
+        let [byte, ..] = self.next::<1>(is_there).to_le_bytes();
+        byte
+    }
+
+    #[inline]
+    fn short(&mut self, is_there: bool) -> u16 {
+        let [low, high, ..] = self.next::<2>(is_there).to_le_bytes();
+        u16::from_le_bytes([low, high])
+    }
+
+    /// A number of 24 bits.
+    #[inline]
+    fn word(&mut self, is_there: bool) -> u32 {
+        self.next::<3>(is_there) & LOW
     }
 }
 
@@ -282,22 +337,6 @@ errors! {
     }
 }
 
-impl From<Short> for CompactError {
-    fn from(_: Short) -> Self {
-        Self::Truncated
-    }
-}
-
-fn low(number: u32) -> [u8; 3] {
-    let [first, second, third, _] = number.to_le_bytes();
-    [first, second, third]
-}
-
-fn word(from: &mut Reader<'_>) -> Result<u32, Short> {
-    let [first, second, third] = from.array()?;
-    Ok(u32::from_le_bytes([first, second, third, 0]))
-}
-
 /// The number with these low 24 bits that is nearest to `known`.
 const fn near(known: u32, low: u32) -> u32 {
     let ahead = low.wrapping_sub(known) << 8;
@@ -318,6 +357,15 @@ const fn has_ts(kind: u8) -> bool {
 const fn has_sn(kind: u8) -> bool {
     matches!(kind, PUSH | ACK | ACK_LATE | REPAIR)
 }
+
+const fn has_data(kind: u8) -> bool {
+    matches!(kind, PUSH | NEXT | REPAIR)
+}
+
+/// Bytes that hold the longest compact header, of 15, and four to read of each field.
+const WINDOW: usize = 20;
+/// The low 24 bits of a number.
+const LOW: u32 = (1 << 24) - 1;
 
 /// The kinds of segments, in the low bits of the flags.
 const KIND: u8 = 7;

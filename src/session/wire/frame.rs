@@ -245,6 +245,10 @@ impl<'a> Frames<'a> {
     /// Checks the whole body; then returns its frames one by one. An empty body has none. Fails if any part of it is
     /// not a frame or is in a place where it may not be, or if there are more than [`FRAMES_MAX`].
     pub fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
+        if let [KCP_TO_END, segments @ ..] = body {
+            let first = Some((Frame::Kcp(segments), Reader::new(&[])));
+            return Ok(Self { rest: Reader::new(body), first, types: 1 << KCP }); // most bodies are such a frame alone
+        }
         let mut rest = Reader::new(body);
         let mut frames = Self { rest, first: None, types: 0 };
         for index in 0..FRAMES_MAX {
@@ -359,6 +363,7 @@ pub const CLOSE_TEXT_MAX: usize = 128;
 
 /// This bit marks a frame of any length as the last one. It then has no length field.
 pub(super) const TO_END: u8 = 0x80;
+const KCP_TO_END: u8 = KCP | TO_END;
 /// The types with news about received packets.
 const TELLS: u32 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD | 1 << COPY;
 /// The types of signs of life, questions for one, and what accompanies them.
