@@ -81,7 +81,7 @@ fn an_idle_session_takes_at_most_1_kib_of_its_server_and_1280_bytes_if_encrypted
 fn a_session_that_used_everything_takes_at_most_3400_bytes_when_idle_again() {
     for suite in suites() {
         let session = both();
-        let mut world = crowd(64, suite, &session);
+        let mut world = crowd(128, suite, &session);
         for _ in 0..50 {
             for id in world.sessions.clone() {
                 let server = world.server.connection_mut(id).unwrap();

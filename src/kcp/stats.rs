@@ -152,6 +152,14 @@ impl<O: Output> Kcp<O> {
         self.sender.memory() + self.receiver.memory() + work
     }
 
+    /// The part of those bytes that may grow by a datagram, and the room reserved for what is missing. Looks at nothing that a
+    /// datagram does not touch.
+    pub(crate) fn receive_memory(&self) -> usize {
+        let work = |work: &Work| size_of::<Work>() + work.acks.memory() + work.memory_of_rebuild();
+        let received = self.receiver.memory() + self.receiver.promised() as usize;
+        received + self.work.as_deref().map_or(0, work)
+    }
+
     /// Bytes of segments, headers included, that are held until they are read, and the room reserved for missing
     /// segments without which those cannot be read.
     pub(crate) fn receive_reserved(&self) -> u32 {
@@ -208,13 +216,16 @@ impl<O: Output> Kcp<O> {
 
 impl Work {
     fn memory(&self) -> usize {
-        let rebuild = self.rebuild.as_deref().map_or(0, Rebuild::memory);
         size_of::<Self>()
             + self.acks.memory()
             + self.by_time.memory()
             + self.spare.capacity()
-            + rebuild
+            + self.memory_of_rebuild()
             + self.observer.as_deref().map_or(0, Observer::memory)
+    }
+
+    fn memory_of_rebuild(&self) -> usize {
+        self.rebuild.as_deref().map_or(0, Rebuild::memory)
     }
 }
 

@@ -32,6 +32,7 @@ pub struct Client {
     config: ClientConfig,
     random: Random,
     state: State,
+    scratch: Vec<u8>,
     closed: Option<CloseReason>,
     rejection: Box<[u8]>,
     rejected: RejectedDatagrams,
@@ -79,6 +80,7 @@ impl Client {
             config: config.clone(),
             random: Random(Box::new(rng)),
             state: State::Idle,
+            scratch: Vec::new(),
             closed: None,
             rejection: Box::default(),
             rejected: RejectedDatagrams::default(),
@@ -230,7 +232,7 @@ impl Client {
             State::Connected(connection)
                 if connection.answers_to(header.sid) && from.address == connection.peer_addr() =>
             {
-                connection.handle_data(now, from, header, datagram);
+                connection.handle_data(now, from, (header, datagram), &mut self.scratch);
             }
             _ => self.rejected.stranger += 1,
         }

@@ -84,7 +84,8 @@ impl Keepalive {
 
     /// Notes that time has passed. After a gap in which nobody called, the peer gets time to be heard.
     pub(super) fn tick(&mut self, now: Time) {
-        if now.micros_since(self.now) > GAP.max(self.standstill()) {
+        let gap = now.micros_since(self.now);
+        if gap > GAP && gap > self.standstill() {
             self.grace = now.after(GRACE);
             self.ping_now = true;
         }
@@ -101,7 +102,7 @@ impl Keepalive {
         let silence = now.micros_since(self.heard);
         self.heard = now;
         self.unheard = false;
-        silence > STANDSTILL.max(self.standstill())
+        silence > STANDSTILL && silence > self.standstill()
     }
 
     /// Notes that a packet leaves. `asks`: it asks for an ACK; `pings`: it has a ping; `works`: it has more than

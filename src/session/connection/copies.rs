@@ -2,8 +2,8 @@
 //! nobody can tell by its bytes that it carries the same session. Frames that arrive in both count once.
 
 use super::Connection;
+use super::handled::Handled;
 use super::path::Route;
-use super::receive::Handled;
 use super::transmit::{PATH_FRAME, Written};
 use crate::session::seal::Seal;
 use crate::session::wire::{Frame, FrameWriter, Frames};
@@ -76,7 +76,7 @@ impl Connection {
 
     /// Handles a COPY: the packet has the frames of the one before. Returns whether that one had not arrived;
     /// from now on it counts as arrived.
-    pub(super) fn on_copied(&mut self, now: Time, handled: &mut Handled) -> bool {
+    pub(super) fn on_copied(&mut self, now: Time, handled: &mut Handled<'_>) -> bool {
         self.received.add(now, handled.pn, None);
         if let Some(repairs) = &mut self.repairs {
             repairs.arrived(handled.pn);

@@ -155,9 +155,11 @@ impl Connection {
 
     /// Writes numbers that the client may not know, if it is time. Returns whether it has.
     pub(super) fn write_ids(&mut self, out: &mut Out<'_>) -> bool {
-        let (pn, rtt) = (self.seal.next(), self.measured.rtt.smoothed());
-        let telling = self.supply().and_then(|supply| supply.telling.as_deref_mut());
-        let Some(telling) = telling.filter(|telling| telling.rides_at <= out.now) else { return false };
+        let pn = self.seal.next();
+        let Some(Ids::Server(Supply { telling, .. })) = self.ids.as_deref_mut() else { return false };
+        let Some(telling) = telling.as_deref_mut().filter(|telling| telling.rides_at <= out.now) else {
+            return false;
+        };
         let mut is_any = false;
         for told in &mut telling.ids {
             if out.frames.push(&Frame::NewId(told.id)).is_ok() {
@@ -167,7 +169,7 @@ impl Connection {
             }
         }
         if is_any {
-            telling.rides_at = out.now + (2 * rtt).clamp(PAUSE_MIN, PAUSE_MAX);
+            telling.rides_at = out.now + (2 * self.measured.rtt.smoothed()).clamp(PAUSE_MIN, PAUSE_MAX);
         }
         is_any
     }

@@ -112,11 +112,6 @@ impl Lane {
         self.kcp.send_held() + self.large.as_ref().map_or(0, |large| large.held())
     }
 
-    /// Bytes that its control block owns or has reserved for what is missing.
-    pub(super) fn memory_of_kcp(&self) -> usize {
-        self.kcp.memory() + self.kcp.receive_promised() as usize
-    }
-
     /// Most segments that may wait.
     pub(super) fn queue(&self) -> u32 {
         queue(self.kcp.config())
@@ -158,13 +153,17 @@ impl Lane {
         self.large.as_ref().is_some_and(|large| large.is_joining())
     }
 
+    /// Whether there may be something to join: what has arrived is enough for a part, or for a message that is too long.
+    #[inline]
+    pub(super) fn may_join(&self, max: Option<usize>) -> bool {
+        let is_enough = |max: usize| self.kcp.receive_held() as usize >= PART.min(max) || self.is_joining();
+        !self.is_next_whole && max.is_some_and(is_enough)
+    }
+
     /// Puts long messages together, unless it is a stream.
     #[inline]
     pub(super) fn join(&mut self, max: Option<usize>, left: u64) -> Result<Joined, CloseReason> {
-        let Some(max) = max.filter(|_| !self.is_next_whole) else { return Ok(Joined::default()) };
-        if !self.is_joining() && (self.kcp.receive_held() as usize) < PART.min(max) {
-            return Ok(Joined::default()); // too little for a part, or for a message that is too long
-        }
+        let Some(max) = max.filter(|_| self.may_join(max)) else { return Ok(Joined::default()) };
         let joined = large::join(&mut self.large, &mut self.kcp, max, left)?;
         self.is_next_whole = joined.is_next_whole;
         Ok(joined)

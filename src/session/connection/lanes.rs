@@ -2,7 +2,6 @@
 
 use super::lane::Lane;
 use super::large::{Joined, Left};
-use super::memory::held;
 use crate::channel::ChannelConfig;
 use crate::config::ConfigError;
 use crate::kcp::{Config, InputError, Kcp, PathHint};
@@ -39,13 +38,6 @@ pub(super) struct Lanes {
     pub(super) config: Arc<SessionConfig>,
     /// By channel. Each is created when it is first used, since most sessions of a big server are idle.
     pub(super) lanes: Vec<Lane>,
-    expanded: Option<Box<Expanded>>,
-}
-
-/// The segments of the frame that is being taken, with whole headers.
-#[derive(Debug, Default)]
-struct Expanded {
-    bytes: Vec<u8>,
 }
 
 impl Lanes {
@@ -65,7 +57,6 @@ impl Lanes {
             bare: BareLanes::of(&config),
             config,
             lanes: Vec::new(),
-            expanded: None,
         })
     }
 
@@ -106,7 +97,10 @@ impl Lanes {
     }
 
     pub(super) fn position(&self, channel: u8) -> Option<usize> {
-        self.lanes.binary_search_by_key(&channel, |lane| lane.channel).ok()
+        match self.lanes.first() {
+            Some(lane) if lane.channel == channel => Some(0), // mostly
+            _ => self.lanes.binary_search_by_key(&channel, |lane| lane.channel).ok(),
+        }
     }
 
     pub(super) fn get(&self, channel: u8) -> Option<&Lane> {
@@ -186,11 +180,9 @@ impl Lanes {
     pub(super) fn memory(&self) -> usize {
         let lane = |lane: &Lane| {
             let large = lane.large.as_ref().map_or(0, |large| large.memory());
-            lane.memory_of_kcp() + lane.kcp.output().memory() + large
+            lane.kcp.memory() + lane.kcp.receive_promised() as usize + lane.kcp.output().memory() + large
         };
-        held(&self.expanded, |expanded| expanded.bytes.capacity())
-            + self.lanes.capacity() * size_of::<Lane>()
-            + self.lanes.iter().map(lane).sum::<usize>()
+        self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
     }
 
     /// Bytes that no longer wait for an acknowledgement, or to be read or joined. It wraps.
@@ -234,23 +226,23 @@ impl Lanes {
         any
     }
 
-    /// Makes the headers of a frame's segments whole, at most `most` bytes of them. Returns the index of their lane, which
-    /// [`input`](Self::input) gives them to, and how many bytes they are.
+    /// Writes a frame's segments with whole headers, at most `most` bytes of them. Returns the index of their lane, which
+    /// [`input`](Self::input) gives them to.
     pub(super) fn expand(
         &mut self,
         now: Time,
         (segments, is_rebuilt): (&[u8], bool),
         most: usize,
-    ) -> Result<(usize, usize), CompactError> {
+        expanded: &mut Vec<u8>,
+    ) -> Result<usize, CompactError> {
         let channel = compact::channel_of(segments)?;
         self.used(channel).ok_or(CompactError::Channel)?;
         let index = self.position(channel).ok_or(CompactError::Channel)?;
         let lane = self.lanes.get(index).ok_or(CompactError::Channel)?;
-        let Expanded { bytes } = &mut **self.expanded.get_or_insert_default();
-        bytes.clear();
+        expanded.clear();
         let echo = |sn, token| lane.kcp.echo(now, sn, token);
-        compact::expand(segments, &lane.known(is_rebuilt), echo, most, bytes)?;
-        Ok((index, bytes.len()))
+        compact::expand(segments, &lane.known(is_rebuilt), echo, most, expanded)?;
+        Ok(index)
     }
 
     /// Takes the segments of a frame, which may use what is `left` of the memory. Returns how many bytes they use, and the
@@ -258,7 +250,7 @@ impl Lanes {
     pub(super) fn input(
         &mut self,
         now: Time,
-        index: usize,
+        (index, segments): (usize, &[u8]),
         left: Left,
     ) -> Result<(usize, Joined, Option<u8>), CloseReason> {
         let left = self.left_for(index, left);
@@ -266,11 +258,10 @@ impl Lanes {
         let channel = self.lanes.get(index).ok_or(CloseReason::Protocol)?.channel;
         let max = self.message_max(channel);
         let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
-        let segments = self.expanded.as_deref().ok_or(CloseReason::Protocol)?;
         let (before, chains, held) =
-            (lane.kcp.received_up_to(), lane.kcp.broken_chains(), lane.memory_of_kcp());
+            (lane.kcp.received_up_to(), lane.kcp.broken_chains(), lane.kcp.receive_memory());
         let reserved = lane.kcp.receive_reserved();
-        lane.kcp.input(now, &segments.bytes).map_err(|error| match error {
+        lane.kcp.input(now, segments).map_err(|error| match error {
             InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
             _ => CloseReason::Protocol,
         })?;
@@ -278,7 +269,7 @@ impl Lanes {
             return Err(CloseReason::StreamCorrupt);
         }
         self.is_surprised |= lane.kcp.take_surprise();
-        let grown = lane.memory_of_kcp().saturating_sub(held);
+        let grown = lane.kcp.receive_memory().saturating_sub(held);
         lane.feed(); // else nothing would be due once everything KCP had has arrived
         if is_short || lane.starved != Time::NEVER {
             lane.note_room(now, is_short, before);
@@ -420,7 +411,6 @@ impl Lanes {
     }
 
     pub(super) fn shrink(&mut self) {
-        self.expanded = None;
         for lane in &mut self.lanes {
             lane.large.take_if(|large| large.is_empty());
             lane.kcp.shrink();

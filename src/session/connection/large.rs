@@ -4,6 +4,7 @@
 //! Shorter messages are not cut. So a small message costs nothing, and a long one is passed to KCP as its window
 //! moves.
 
+use crate::channel::RecvError;
 use crate::kcp::Kcp;
 use crate::session::event::CloseReason;
 use crate::wire::DatagramQueue;
@@ -76,6 +77,14 @@ impl Large {
     pub(super) fn next_len(&self, kcp: &Kcp<DatagramQueue>) -> Option<usize> {
         let in_kcp = || kcp.peek_size().filter(|_| self.joining.is_none());
         self.ready.as_ref().map(Bytes::len).or_else(in_kcp)
+    }
+
+    /// Takes the message that is ready into `buf`, and returns its length.
+    pub(super) fn recv_into(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let (have, need) = (buf.len(), self.ready_len());
+        let to = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
+        self.take_ready().iter().for_each(|ready| to.copy_from_slice(ready));
+        Ok(need)
     }
 
     pub(super) const fn take_ready(&mut self) -> Option<Bytes> {

@@ -168,7 +168,13 @@ impl Connection {
     }
 
     /// Whether there is room again where a send found none. Says so once.
+    #[inline]
     pub(super) fn regains_room(&mut self) -> bool {
+        let Budget { awaits, asked, is_short, .. } = self.budget;
+        (is_short || awaits | asked != 0) && self.regains()
+    }
+
+    fn regains(&mut self) -> bool {
         let has_places =
             (self.budget.awaits != 0 && self.has_places()) | (self.budget.asked != 0 && self.is_told());
         if !self.budget.is_short {

@@ -4,7 +4,7 @@ use super::lane::{Lane, queue};
 use super::lanes::Lanes;
 use super::large::{Joined, Left, PART};
 use super::memory::SEGMENT;
-use crate::channel::{ChannelKind, SendError, cure};
+use crate::channel::{ChannelKind, RecvError, SendError, cure};
 use crate::kcp;
 use crate::session::event::CloseReason;
 use bytes::Bytes;
@@ -113,13 +113,20 @@ impl Lanes {
         }
     }
 
-    /// Takes the next message of a channel into `buf`, which has room for it.
-    pub(super) fn recv_into(&mut self, channel: u8, buf: &mut [u8]) {
-        let Some(lane) = self.get_mut(channel) else { return };
-        match lane.take_ready() {
-            Some(ready) => buf.get_mut(..ready.len()).into_iter().for_each(|to| to.copy_from_slice(&ready)),
-            None => _ = lane.kcp.recv_into(buf),
-        }
+    /// Takes the next message of a channel into `buf`, and returns its length.
+    pub(super) fn recv_into(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let lane = self.get_mut(channel).ok_or(RecvError::Empty)?;
+        let is_joining = lane.is_joining();
+        let len = match &mut lane.large {
+            Some(large) if large.has_ready() => large.recv_into(buf)?,
+            _ if is_joining => return Err(RecvError::Empty),
+            _ => lane.kcp.recv_into(buf).map_err(|error| match error {
+                kcp::RecvError::BufferTooSmall { have, need } => RecvError::BufferTooSmall { have, need },
+                kcp::RecvError::NoMessage => RecvError::Empty,
+            })?,
+        };
+        lane.is_next_whole = false; // what comes after it may need joining
+        Ok(len)
     }
 
     /// Takes the next message of a channel.
@@ -131,7 +138,9 @@ impl Lanes {
     /// Joins what comes after a message that was read, in what is `left` of the memory.
     pub(super) fn join_next(&mut self, channel: u8, left: Left) -> Result<Joined, CloseReason> {
         let max = self.message_max(channel);
-        let Some(index) = self.position(channel) else { return Ok(Joined::default()) };
+        let position = self.position(channel);
+        let index = position.filter(|index| self.lanes.get(*index).is_some_and(|lane| lane.may_join(max)));
+        let Some(index) = index else { return Ok(Joined::default()) };
         let left = self.left_for(index, left);
         self.lanes.get_mut(index).map_or(Ok(Joined::default()), |lane| lane.join(max, left))
     }

@@ -12,6 +12,7 @@ mod clock;
 mod copies;
 mod datagrams;
 mod ecn;
+mod handled;
 mod ids;
 mod lane;
 mod lanes;

@@ -2,8 +2,8 @@
 //! and are joined again.
 
 use super::Connection;
+use super::handled::Handled;
 use super::memory::held;
-use super::receive::Handled;
 use super::transmit::Out;
 use crate::packet::Reassembly;
 use crate::seq::Seq16;
@@ -123,7 +123,7 @@ impl Connection {
         &mut self,
         now: Time,
         (part, bytes): (KcpPart, &[u8]),
-        handled: &mut Handled,
+        handled: &mut Handled<'_>,
     ) -> Result<(), CloseReason> {
         let most = self.segments_max();
         if handled.joined == JOINED_MAX || !self.budget.has_room(most.into()) {
@@ -140,7 +140,8 @@ impl Connection {
         let taken = whole.and_then(|is_whole| match parts.joined().filter(|_| is_whole) {
             Some(segments) => {
                 handled.joined += 1;
-                self.on_segments(now, (segments, handled.is_rebuilt), most.into()).map(|_| ())
+                self.on_segments(now, (segments, handled.is_rebuilt), most.into(), handled.scratch)
+                    .map(|_| ())
             }
             None => Ok(()),
         });

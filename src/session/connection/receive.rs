@@ -1,6 +1,7 @@
 //! Takes datagrams: opens each, and passes each frame to its part.
 
 use super::acks::{DELAY_UNIT, low};
+use super::handled::Handled;
 use super::life::Life;
 use super::loss::Told;
 use super::path::Came;
@@ -18,53 +19,30 @@ use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What the frames of a datagram result in.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Handled {
-    /// The peer wants to know that it arrived.
-    pub(super) elicits: bool,
-    /// Something was refused: it must not be acknowledged.
-    pub(super) refused: bool,
-    /// The number of the packet.
-    pub(super) pn: u64,
-    /// It was rebuilt.
-    pub(super) is_rebuilt: bool,
-    /// Reports on packets so far, on losses, and parts of frames.
-    pub(super) acks: u8,
-    pub(super) losses: u8,
-    pub(super) parts: u8,
-    /// Frames of segments that parts were joined to.
-    pub(super) joined: u8,
-    /// Frames of segments, and how many bytes they have with whole headers.
-    pub(super) segments: usize,
-    pub(super) expanded: usize,
-    /// It has messages of channels in packets.
-    pub(super) is_packed: bool,
-    /// What it reports about sent packets, until that is handled.
-    pub(super) told: Option<Told>,
-    /// How long ago the newest of them had arrived there.
-    pub(super) delay: Duration,
-    pub(super) ping: Option<u64>,
-}
-
 impl Connection {
     /// Takes a DATA datagram with this header, and decrypts it in place. Returns whether it was authentic and new. If
-    /// not, only a counter has changed.
+    /// not, only a counter has changed. `scratch`: a buffer whose content does not matter.
     pub(in crate::session) fn handle_data(
         &mut self,
         now: Time,
         from: Arrival,
-        header: Data,
-        datagram: &mut [u8],
+        (header, datagram): (Data, &mut [u8]),
+        scratch: &mut Vec<u8>,
     ) -> bool {
         self.lanes.beyond_shares = None; // the application may have read
-        let is_new = self.open_data(now, from, header, datagram);
+        let is_new = self.open_data(now, from, (header, datagram), scratch);
         self.events.writable |= self.lanes.became_writable();
         self.observe(now);
         is_new
     }
 
-    fn open_data(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) -> bool {
+    fn open_data(
+        &mut self,
+        now: Time,
+        from: Arrival,
+        (header, datagram): (Data, &mut [u8]),
+        scratch: &mut Vec<u8>,
+    ) -> bool {
         let Arrival { address: from, ecn, underlay } = from;
         self.keepalive.tick(now);
         if self.is_closed() {
@@ -113,7 +91,7 @@ impl Connection {
                     marks.on_received(ecn, frames.only_tells(), ack_due);
                 }
                 let elicits = len > DATAGRAM_MAX.into();
-                let handled = Handled { pn: opened.pn, elicits, ..Handled::default() };
+                let handled = Handled { elicits, ..Handled::new(opened.pn, scratch) };
                 self.handle_frames(now, from, handled, frames);
             }
             Err(_) => self.fail(now, CloseReason::Protocol),
@@ -155,7 +133,13 @@ impl Connection {
         false
     }
 
-    fn handle_frames(&mut self, now: Time, from: SocketAddr, mut handled: Handled, mut frames: Frames<'_>) {
+    fn handle_frames(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        mut handled: Handled<'_>,
+        mut frames: Frames<'_>,
+    ) {
         if let Life::Closing(closing) = &mut self.life {
             closing.on_packet();
             let (reason, undelivered) = (closing.reason, closing.undelivered);
@@ -172,7 +156,7 @@ impl Connection {
             return;
         }
         if self.repairs.is_some() {
-            handled.elicits |= self.on_protected(now, from, handled.pn, frames);
+            handled.elicits |= self.on_protected(now, from, &mut handled, frames);
             if !self.is_open() {
                 return; // what was rebuilt has ended the session
             }
@@ -208,13 +192,14 @@ impl Connection {
         now: Time,
         from: SocketAddr,
         frame: &Frame<'_>,
-        handled: &mut Handled,
+        handled: &mut Handled<'_>,
     ) -> Result<(), CloseReason> {
         match *frame {
             Frame::Kcp(segments) if handled.segments < KCP_MAX => {
                 handled.segments += 1;
                 let most = usize::from(self.segments_max()).saturating_sub(handled.expanded);
-                handled.expanded += self.on_segments(now, (segments, handled.is_rebuilt), most)?;
+                handled.expanded +=
+                    self.on_segments(now, (segments, handled.is_rebuilt), most, handled.scratch)?;
             }
             Frame::KcpPart(part, bytes) if handled.parts < PARTS_MAX => {
                 self.on_part(now, (part, bytes), handled)?;
@@ -339,20 +324,21 @@ impl Connection {
         now: Time,
         (segments, is_rebuilt): (&[u8], bool),
         most: usize,
+        scratch: &mut Vec<u8>,
     ) -> Result<usize, CloseReason> {
-        let (lane, expanded) = self.lanes.expand(now, (segments, is_rebuilt), most).map_err(|error| {
+        let lane = self.lanes.expand(now, (segments, is_rebuilt), most, scratch).map_err(|error| {
             log::trace!("segments are refused: {error}");
             self.stats.rare_mut().segments_refused += 1;
             CloseReason::Protocol
         })?;
-        let (grown, joined, readable) = self.lanes.input(now, lane, self.left())?;
+        let (grown, joined, readable) = self.lanes.input(now, (lane, scratch), self.left())?;
         if std::mem::take(&mut self.lanes.is_surprised) {
             self.keepalive.ask_now();
         }
         self.budget.spend(grown.max(segments.len()));
         self.budget.on_joined(joined);
         self.events.readable |= readable.is_some_and(|channel| self.is_next(channel));
-        Ok(expanded)
+        Ok(scratch.len())
     }
 
     /// The full number of a sent packet, of which the packet `pn` of the peer reports the low 16 bits, and which of the

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::acks::low;
-use super::receive::Handled;
+use super::handled::Handled;
 use super::transmit::Out;
 use crate::pace::Mode;
 use crate::session::event::CloseReason;
@@ -123,8 +123,15 @@ impl Connection {
 
     /// Remembers a received packet, and uses its repair. Packets rebuilt from it are applied before its own frames.
     /// Returns whether the peer wants to know that it arrived.
-    pub(super) fn on_protected(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) -> bool {
+    pub(super) fn on_protected(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        handled: &mut Handled<'_>,
+        frames: Frames<'_>,
+    ) -> bool {
         let Some(repairs) = &mut self.repairs else { return false };
+        let pn = handled.pn;
         let (repair, others) = frames.split_repair();
         if !repairs.arrived(pn) {
             repairs.stats.needless += u64::from(repair.is_some());
@@ -143,12 +150,12 @@ impl Connection {
                 None => {}
             }
         });
-        self.apply_rebuilt(now, from);
+        self.apply_rebuilt(now, from, handled.scratch);
         is_protected
     }
 
     /// Applies what can be rebuilt now that a packet has come.
-    fn apply_rebuilt(&mut self, now: Time, from: SocketAddr) {
+    fn apply_rebuilt(&mut self, now: Time, from: SocketAddr, scratch: &mut Vec<u8>) {
         let Some(mut repairs) = self.repairs.take() else { return };
         while self.is_open()
             && let Some((pn, body)) = repairs.recover()
@@ -163,7 +170,7 @@ impl Connection {
                 repairs.stats.late += 1; // or too old to tell
                 continue;
             }
-            match self.apply_rebuilt_packet(now, from, pn, frames) {
+            match self.apply_rebuilt_packet(now, from, Handled::new(pn, scratch), frames) {
                 Ok(refused) => {
                     repairs.stats.rebuilt += 1;
                     if !refused {
@@ -181,10 +188,10 @@ impl Connection {
         &mut self,
         now: Time,
         from: SocketAddr,
-        pn: u64,
+        handled: Handled<'_>,
         frames: Frames<'_>,
     ) -> Result<bool, CloseReason> {
-        let mut handled = Handled { pn, is_rebuilt: true, ..Handled::default() };
+        let mut handled = Handled { is_rebuilt: true, ..handled };
         for frame in frames.filter(Frame::has_data) {
             self.be_busy(now);
             self.handle_frame(now, from, &frame, &mut handled)?;

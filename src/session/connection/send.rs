@@ -245,6 +245,9 @@ impl Connection {
 
     /// As [`recv_into`](Self::recv_into), whatever the type of the channel.
     pub(crate) fn read_packed(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        if self.packed.is_none() {
+            return self.read_lane(channel, buf);
+        }
         let (have, need) = (buf.len(), self.next_len(channel).ok_or(RecvError::Empty)?);
         let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
         self.read_into(channel, room);
@@ -389,8 +392,14 @@ impl Connection {
             }
             packed.pop_elsewhere(channel);
         }
-        self.lanes.recv_into(channel, buf);
+        let _ = self.read_lane(channel, buf); // it exists and fits
+    }
+
+    /// Takes the next message that KCP has received on a channel into `buf`.
+    fn read_lane(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let len = self.lanes.recv_into(channel, buf)?;
         self.join_next(channel);
+        Ok(len)
     }
 
     /// Takes the next message that KCP has received on a channel, if it is its turn.

@@ -110,7 +110,7 @@ impl World {
         for end in 0..2 {
             for (_, mut datagram) in self.under_way[end].extract_if(.., |(at, _)| *at <= now) {
                 let (header, _) = Data::decode(&datagram).unwrap();
-                self.ends[end].handle_data(now, address().into(), header, &mut datagram);
+                self.ends[end].handle_data(now, address().into(), (header, &mut datagram), &mut Vec::new());
             }
             self.ends[end].handle_timeout(now);
             let mut buf = Vec::new();

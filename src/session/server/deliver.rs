@@ -29,7 +29,7 @@ impl Server {
         // The first authentic packet says which of the addresses that asked is the client's.
         let asked = peer.half_open.as_ref().filter(|answer| answer.claims.has(from.address));
         let home = asked.map(|_| peer.connection.begin_at(from.address));
-        let is_good = peer.connection.handle_data(now, from, header, datagram);
+        let is_good = peer.connection.handle_data(now, from, (header, datagram), &mut self.scratch);
         memory.spend(peer, granted);
         if !is_good {
             if let Some(home) = home {
@@ -167,18 +167,21 @@ impl Server {
     /// datagrams were sent.
     pub(super) fn next_event(&mut self) -> Option<(SessionId, Event)> {
         while let Some(&id) = self.seats.eventful.front() {
-            if let Some(peer) = self.seats.peer_mut(id) {
-                let event = if peer.tells() { peer.connection.poll_event() } else { None };
-                if let Some(event) = event {
-                    if let Event::Closed { .. } = event {
-                        self.seats.eventful.pop_front();
-                        self.ended = self.dismiss(self.now, id).map(|peer| (SessionId(id), peer));
-                    }
-                    return Some((SessionId(id), event));
-                }
-                peer.is_eventful = false;
+            let Seats { table, eventful, .. } = &mut self.seats;
+            let Some(Seat::Session(peer)) = table.get_mut(id) else {
+                eventful.pop_front();
+                continue;
+            };
+            let event = if peer.tells() { peer.connection.poll_event() } else { None };
+            peer.is_eventful = event.is_some() && peer.connection.has_events();
+            if !peer.is_eventful {
+                eventful.pop_front();
             }
-            self.seats.eventful.pop_front();
+            let Some(event) = event else { continue };
+            if let Event::Closed { .. } = event {
+                self.ended = self.dismiss(self.now, id).map(|peer| (SessionId(id), peer));
+            }
+            return Some((SessionId(id), event));
         }
         None
     }
