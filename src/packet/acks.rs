@@ -56,6 +56,8 @@ pub(crate) struct AckTracker {
     lost_after: Duration,
     forget_after: Duration,
     sent: SequenceBuffer<Sent>,
+    /// What the peer has reported of the packets up to this one, so that each is looked at once. Bit n is for the packet - n.
+    told: (Seq16, u64),
     /// The oldest packet whose outcome has not been counted yet.
     unjudged: Seq16,
     /// How much later a packet may arrive than packets sent after it.
@@ -88,6 +90,7 @@ impl AckTracker {
             lost_after,
             forget_after,
             sent: SequenceBuffer::new(sent),
+            told: (Seq16(0), 0),
             unjudged: Seq16(0),
             reordering: Reordering::default(),
             received: SequenceBuffer::new(received),
@@ -101,6 +104,10 @@ impl AckTracker {
     pub(crate) fn on_sent(&mut self, now: Time, sequence: Seq16, bytes: u32) {
         if self.sent.newest().is_none() {
             self.unjudged = sequence;
+            self.told = (sequence, 0);
+        }
+        if sequence.distance(self.told.0) >= TOLD_LONG_AGO {
+            self.told = (sequence, 0); // or its number would come to lie ahead
         }
         let oldest = sequence.sub(self.sent.size() - 1);
         self.judge(|unjudged, _| unjudged.is_before(oldest));
@@ -150,7 +157,8 @@ impl AckTracker {
     pub(crate) fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration, least: Duration) -> Acked {
         let told = u64::from(acks.bits) << 1 | 1;
         let mut acked = Acked { newest: acks.ack, set: 0, lost: 0, bytes: 0, round_trip: None };
-        for sequence in (Acked { set: told, ..acked }) {
+        let news = self.news(acks.ack, told);
+        for sequence in (Acked { set: news, ..acked }) {
             let Some(sent) = self.sent.get_mut(sequence).filter(|sent| !sent.acked) else {
                 continue;
             };
@@ -170,6 +178,20 @@ impl AckTracker {
             }
         }
         acked
+    }
+
+    /// The part of a report that the peer has not told before. `set`: bit n is for the packet `ack` - n.
+    fn news(&mut self, ack: Seq16, set: u64) -> u64 {
+        let (newest, known) = self.told;
+        let (ahead, behind) = (ack.0.wrapping_sub(newest.0), newest.0.wrapping_sub(ack.0));
+        if ack.is_before(newest) {
+            let news = set & !known.checked_shr(behind.into()).unwrap_or(0);
+            self.told.1 |= set.checked_shl(behind.into()).unwrap_or(0);
+            return news;
+        }
+        let known = known.checked_shl(ahead.into()).unwrap_or(0);
+        self.told = (ack, known | set);
+        set & !known
     }
 
     /// Forgets packets that no acknowledgement will name: each names the newest packet that has arrived and some before it.
@@ -251,6 +273,8 @@ impl AckTracker {
 const BITS: u16 = 32;
 /// How far behind the newest packet that has arrived others may be named: by an [`Acks`] that comes out of order.
 const TOLD_LATE: u16 = 48;
+/// So many packets later, nothing counts as told any more.
+const TOLD_LONG_AGO: i16 = 1 << 14;
 /// The set of all packets that one [`Acks`] covers.
 const TOLD: u64 = (1 << (BITS + 1)) - 1;
 

@@ -1,6 +1,7 @@
 //! What the tracker reports about late and lost packets.
 
 use super::*;
+use std::collections::BTreeSet;
 
 #[test]
 fn a_packet_is_lost_once_a_later_one_arrives_and_late_packets_raise_the_threshold() {
@@ -115,4 +116,37 @@ fn what_is_settled_is_forgotten_and_what_is_under_way_is_not() {
     }
     assert!(tracker.memory() <= 256 * size_of::<Option<Sent>>(), "{}", tracker.memory());
     assert_eq!(tracker.loss.judged, 1900);
+}
+
+#[test]
+fn each_packet_that_is_told_and_remembered_is_reported_once_whatever_order_reports_come_in() {
+    for start in [0, 40_000, u16::MAX - 100] {
+        let mut tracker = AckTracker::new(&PacketConfig::default());
+        let (mut reported, mut oldest, mut random) = (BTreeSet::new(), 0, 1_u32);
+        let mut draw = |below: u32| {
+            random = random.wrapping_mul(0x915f_77f5).wrapping_add(0xdead_beef);
+            (random >> 8) % below
+        };
+        for sent in 0..70_000_u32 {
+            let low = |number: u32| Seq16(start).add(u16::try_from(number % (1 << 16)).unwrap());
+            let whole = |number: Seq16| sent.saturating_sub(low(sent).0.wrapping_sub(number.0).into());
+            let now = Time::from_millis(sent.into());
+            tracker.update(now);
+            tracker.on_sent(now, low(sent), 1);
+            oldest = oldest.max((sent + 1).saturating_sub(tracker.sent.size().into()));
+            // Once, no report comes for so long that its numbers go more than half way round.
+            if draw(3) == 0 || (20_000..55_000).contains(&sent) {
+                continue;
+            }
+            let (ack, bits) = (sent.saturating_sub(draw(90)), draw(1 << 24) << 8);
+            let told = (0..32).filter(|age| bits >> age & 1 == 1).filter_map(|age| ack.checked_sub(1 + age));
+            let is_news = |number: &u32| *number >= oldest && !reported.contains(number);
+            let expected: BTreeSet<u32> = told.chain([ack]).filter(is_news).collect();
+            let acks = Acks { ack: low(ack), bits };
+            let acked = tracker.on_acks(now, acks, Duration::ZERO, Duration::ZERO);
+            assert!(acked.map(whole).eq(expected.iter().copied()), "of {ack} when {sent} was sent");
+            reported.extend(expected);
+            oldest = oldest.max(whole(tracker.forget_settled(acks)));
+        }
+    }
 }

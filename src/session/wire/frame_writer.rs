@@ -93,7 +93,12 @@ impl<'a> FrameWriter<'a> {
         if let Some(frame_type) = self.buffer.get_mut(start) {
             *frame_type &= !TO_END;
         }
-        self.buffer.splice(content..content, len.to_le_bytes());
+        let end = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; LENGTH_LEN]);
+        self.buffer.copy_within(content..end, content + LENGTH_LEN);
+        if let Some(to) = self.buffer.get_mut(content..).and_then(<[u8]>::first_chunk_mut) {
+            *to = len.to_le_bytes();
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use batch::Batch;
 use beat::Beat;
 use nothing::Nothing;
 use path::Path;
-use sessions::{Clients, Server};
+use sessions::{By, Clients, Server};
 
 /// All ends of one side. Times are in ms.
 trait Side {
@@ -93,6 +93,10 @@ fn run(name: &str, crowd: Crowd) -> Found {
         "classic" => crowd.run(Bare::<Classic>::new, Bare::<Classic>::new),
         "by-time" => crowd.run(Bare::<ByTime>::new, Bare::<ByTime>::new),
         "sessions" => crowd.run(Server::new, Clients::new),
+        "datagrams" => {
+            let by = By::Datagrams;
+            crowd.run(|count, seed| Server::by(by, count, seed), |count, seed| Clients::by(by, count, seed))
+        }
         _ => panic!("{name}: none of {NAMES:?}"),
     }
 }

@@ -5,21 +5,53 @@ use super::bare::{address, index, random, time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use whitewater::machine::Machine as _;
-use whitewater::session::{Cipher, Client, Pattern, Server as Sessions, Suite};
+use whitewater::session::{Cipher, Client, Connection, Pattern, Server as Sessions, Suite};
 use whitewater::{Channel, ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
 
 const SERVER: ([u8; 4], u16) = ([11, 0, 0, 1], 4000);
 /// That of a default session.
 pub(super) const CHANNEL: Channel = Channel::ordered(0);
 
+/// What carries the messages.
+#[derive(Clone, Copy)]
+pub(super) enum By {
+    Channel,
+    Datagrams,
+}
+
+impl By {
+    fn send(self, session: &mut Connection, message: &[u8]) {
+        match self {
+            Self::Channel => session.send(CHANNEL, message).expect("it has room"),
+            Self::Datagrams => _ = session.send_datagram(message).expect("it has room"),
+        }
+    }
+
+    fn recv(self, session: &mut Connection, mut take: impl FnMut(&[u8])) {
+        let mut message = [0; 1500]; // as the others do: an owned message is an allocation
+        while let Ok(len) = match self {
+            Self::Channel => session.recv_into(CHANNEL, &mut message),
+            Self::Datagrams => session.recv_datagram_into(&mut message),
+        } {
+            take(&message[..len]);
+        }
+        while session.pop_delivered().is_some() {}
+    }
+}
+
 pub(super) struct Server {
     sessions: Sessions,
+    by: By,
     ids: Vec<Option<SessionId>>,
     buf: Vec<u8>,
 }
 
 impl Server {
     pub(super) fn new(count: usize, seed: u32) -> Self {
+        Self::by(By::Channel, count, seed)
+    }
+
+    pub(super) fn by(by: By, count: usize, seed: u32) -> Self {
         let config = ServerConfig {
             max_sessions: u16::try_from(count).expect("a shard"),
             // Also the least that a network may have: all are in one.
@@ -31,7 +63,7 @@ impl Server {
             ..ServerConfig::insecure(SessionConfig::default())
         };
         let sessions = Sessions::new(&config, random(seed)).expect("it is in range");
-        Self { sessions, ids: vec![None; count], buf: Vec::new() }
+        Self { sessions, by, ids: vec![None; count], buf: Vec::new() }
     }
 }
 
@@ -44,7 +76,7 @@ impl Side for Server {
 
     fn send(&mut self, _: u32, index: usize, message: &[u8]) {
         let session = self.ids[index].and_then(|id| self.sessions.connection_mut(id));
-        session.expect("it is up").send(CHANNEL, message).expect("it has room");
+        self.by.send(session.expect("it is up"), message);
     }
 
     fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
@@ -57,7 +89,6 @@ impl Side for Server {
     }
 
     fn recv(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut message = [0; 1500]; // as the others do: an owned message is an allocation
         while let Some((id, event)) = self.sessions.poll_event() {
             match event {
                 Event::Connected => {
@@ -65,10 +96,7 @@ impl Side for Server {
                     self.ids[index(peer)] = Some(id);
                 }
                 Event::Readable => {
-                    let session = self.sessions.connection_mut(id).expect("it is up");
-                    while let Ok(len) = session.recv_into(CHANNEL, &mut message) {
-                        take(&message[..len]);
-                    }
+                    self.by.recv(self.sessions.connection_mut(id).expect("it is up"), &mut take);
                 }
                 _ => panic!("{event:?}"),
             }
@@ -78,6 +106,7 @@ impl Side for Server {
 
 pub(super) struct Clients {
     clients: Vec<Client>,
+    by: By,
     /// When each of them is looked at, and those of each ms.
     due: Vec<u32>,
     agenda: BTreeMap<u32, Vec<usize>>,
@@ -87,14 +116,18 @@ pub(super) struct Clients {
 
 impl Clients {
     pub(super) fn new(count: usize, seed: u32) -> Self {
-        Self::of(Suite::Checked, count, seed)
+        Self::of(Suite::Checked, By::Channel, count, seed)
+    }
+
+    pub(super) fn by(by: By, count: usize, seed: u32) -> Self {
+        Self::of(Suite::Checked, by, count, seed)
     }
 
     pub(super) fn encrypted(count: usize, seed: u32) -> Self {
-        Self::of(Suite::Noise(Pattern::Nn, Cipher::AesGcm), count, seed)
+        Self::of(Suite::Noise(Pattern::Nn, Cipher::AesGcm), By::Channel, count, seed)
     }
 
-    fn of(suite: Suite, count: usize, seed: u32) -> Self {
+    fn of(suite: Suite, by: By, count: usize, seed: u32) -> Self {
         let config = ClientConfig { suite, ..ClientConfig::insecure(SessionConfig::default()) };
         let client = |index: usize| {
             let number = seed + u32::try_from(index).expect("thousands");
@@ -105,6 +138,7 @@ impl Clients {
         (0..count).for_each(|index| agenda.entry(start(index)).or_default().push(index));
         Self {
             clients: (0..count).map(client).collect(),
+            by,
             due: (0..count).map(start).collect(),
             agenda,
             heard: Vec::new(),
@@ -131,7 +165,7 @@ impl Side for Clients {
 
     fn send(&mut self, now: u32, index: usize, message: &[u8]) {
         let Some(session) = self.clients[index].connection_mut() else { return };
-        session.send(CHANNEL, message).expect("it has room");
+        self.by.send(session, message);
         self.touch(now, index);
     }
 
@@ -158,16 +192,13 @@ impl Side for Clients {
     }
 
     fn recv(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut message = [0; 1500];
         for index in self.heard.drain(..) {
             let client = &mut self.clients[index];
             while let Some(event) = client.poll_event() {
                 assert!(!matches!(event, Event::Closed { .. }), "{event:?}");
             }
             let Some(session) = client.connection_mut() else { continue };
-            while let Ok(len) = session.recv_into(CHANNEL, &mut message) {
-                take(&message[..len]);
-            }
+            self.by.recv(session, &mut take);
         }
     }
 }
