@@ -142,8 +142,10 @@ fn loss_follows_a_path_that_changes_within_10_s() {
                     let after = links(&world);
                     for (end, stats) in stats(&mut world).into_iter().enumerate() {
                         let (truth, found) = (truth(&before[end], &after[end]), stats.loss.unwrap());
+                        let packets = after[end].sent - before[end].sent;
+                        let under_way = 3.0 / packets as f64; // of an end that sends only acknowledgements, this is a lot
                         assert!(
-                            (found - truth).abs() <= 0.02,
+                            (found - truth).abs() <= 0.02 + under_way,
                             "{kind:?} by {talks:?}, seed {seed}, end {end}: {found:.3} and not {truth:.3}"
                         );
                     }
@@ -335,8 +337,8 @@ fn measuring_the_path_costs_no_datagram_and_with_acknowledged_packets_no_byte() 
                     _ => (listener, more[1]),
                 };
                 let most = before + more + (datagrams + 1) * overhead;
-                // Acknowledgements of KCP that have nothing to ride with wait for each other.
-                let alone = kind == Kind::Kcp && !talks_itself;
+                // Acknowledgements of KCP and of datagrams that have nothing to ride with wait for each other.
+                let alone = kind != Kind::Messages && !talks_itself;
                 assert!(
                     if alone { datagrams < 30 } else { datagrams == 62 },
                     "{kind:?} by {talks:?}: {datagrams}"

@@ -66,7 +66,8 @@ settings! {
         /// both ends set it. Covers unreliable datagrams, channels in packets, and channels by KCP without
         /// [repairs of their own](crate::kcp::Modern::repairs). Off by default.
         pub repairs: Repairs = Repairs::Off;
-        /// How long an acknowledgement may wait for data to ride with: up to 100 ms.
+        /// How long an acknowledgement may wait for data to ride with: up to 100 ms. That of unreliable datagrams, which
+        /// are never sent again, may wait four times as long, but not more than 100 ms, unless repairs see that packets get lost.
         pub ack_delay: Duration = Duration::from_millis(10), 0..=100;
         /// Send a ping after this long without sending anything, or anything that tells the state of the path: 100 ms
         /// to 10 s.

@@ -3,13 +3,23 @@
 use super::loss::Told;
 use std::time::Duration;
 
+/// What a packet asks for.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Elicits {
+    Nothing,
+    /// Its content is never sent again, so its acknowledgement may wait for the next tick to ride with.
+    Receipt,
+    /// The peer repairs what is lost by its acknowledgement.
+    Ack,
+}
+
 /// What the frames of a datagram result in.
 #[derive(Debug)]
 pub(super) struct Handled<'s> {
     /// A buffer for segments with whole headers. It belongs to the owner of the session, so that it stays in the cache.
     pub(super) scratch: &'s mut Vec<u8>,
-    /// The peer wants to know that it arrived.
-    pub(super) elicits: bool,
+    /// How soon the peer wants to know that it arrived.
+    pub(super) elicits: Elicits,
     /// Something was refused: it must not be acknowledged.
     pub(super) refused: bool,
     /// The number of the packet.
@@ -38,7 +48,7 @@ impl<'s> Handled<'s> {
     pub(super) fn new(pn: u64, scratch: &'s mut Vec<u8>) -> Self {
         Self {
             scratch,
-            elicits: false,
+            elicits: Elicits::Nothing,
             refused: false,
             pn,
             is_rebuilt: false,

@@ -1,7 +1,7 @@
 //! Takes datagrams: opens each, and passes each frame to its part.
 
 use super::acks::{DELAY_UNIT, low};
-use super::handled::Handled;
+use super::handled::{Elicits, Handled};
 use super::life::Life;
 use super::loss::Told;
 use super::path::Came;
@@ -90,7 +90,7 @@ impl Connection {
                 if let Some(marks) = &mut self.marks {
                     marks.on_received(ecn, frames.only_tells(), ack_due);
                 }
-                let elicits = len > DATAGRAM_MAX.into();
+                let elicits = if len > DATAGRAM_MAX.into() { Elicits::Ack } else { Elicits::Nothing };
                 let handled = Handled { elicits, ..Handled::new(opened.pn, scratch) };
                 self.handle_frames(now, from, handled, frames);
             }
@@ -156,7 +156,9 @@ impl Connection {
             return;
         }
         if self.repairs.is_some() {
-            handled.elicits |= self.on_protected(now, from, &mut handled, frames);
+            if self.on_protected(now, from, &mut handled, frames) {
+                handled.elicits = Elicits::Ack;
+            }
             if !self.is_open() {
                 return; // what was rebuilt has ended the session
             }
@@ -178,7 +180,11 @@ impl Connection {
             self.on_told(now, told, None);
         }
         if !handled.refused {
-            let due = handled.elicits.then(|| now.after(self.ack_delay()));
+            let due = match handled.elicits {
+                Elicits::Nothing => None,
+                Elicits::Receipt => Some(now.after((RECEIPT * self.ack_delay()).min(RECEIPT_MAX))),
+                Elicits::Ack => Some(now.after(self.ack_delay())),
+            };
             self.received.add(now, handled.pn, due);
         }
         if let Some(stamp) = handled.ping {
@@ -210,7 +216,9 @@ impl Connection {
                     && self.datagrams.receive(&self.lanes.config, datagram);
                 let grown = self.datagrams.memory().saturating_sub(held);
                 self.budget.spend(grown.max(datagram.len()));
-                handled.elicits = true;
+                let is_lossy = self.repairs.as_ref().is_some_and(|repairs| repairs.sees_loss());
+                let elicits = if is_lossy { Elicits::Ack } else { Elicits::Receipt };
+                handled.elicits = handled.elicits.max(elicits);
                 handled.refused |= !has_room;
                 self.events.readable |= has_room;
                 if !has_room {
@@ -219,7 +227,7 @@ impl Connection {
             }
             Frame::Packed(_) if handled.is_packed => return Err(CloseReason::Protocol), // what fits shares one
             Frame::Packed(payload) => {
-                (handled.elicits, handled.is_packed) = (true, true);
+                (handled.elicits, handled.is_packed) = (Elicits::Ack, true);
                 let channels = self.packed.as_mut().ok_or(CloseReason::Protocol)?;
                 let has_come = |channel| self.lanes.has_message(channel);
                 match channels.read_in(payload, self.budget.left, has_come) {
@@ -261,7 +269,7 @@ impl Connection {
             Frame::PathResponse(response) => self.on_response(now, response),
             Frame::Close(code, text) => self.on_close(code, text),
             Frame::Redirect(token) => {
-                handled.elicits = true;
+                handled.elicits = Elicits::Ack;
                 self.on_redirect(handled.pn, token)?;
             }
             Frame::Rekey(half) => self.on_half(now, &half),
@@ -269,7 +277,7 @@ impl Connection {
                 if self.seal.is_resting() {
                     self.received.rides(); // with the next ping or its answer
                 } else {
-                    handled.elicits = true;
+                    handled.elicits = Elicits::Ack;
                 }
                 self.on_new_id(handled.pn, id)?;
             }
@@ -415,6 +423,9 @@ impl Connection {
     }
 }
 
+/// How often `ack_delay` the acknowledgement of unreliable datagrams may wait, µs at most: for the next tick of most games.
+const RECEIPT: u64 = 4;
+const RECEIPT_MAX: u64 = 100_000;
 /// Most reports on packets that count in a packet, and as many on losses; honest ones have two at most.
 const ACKS_MAX: u8 = 4;
 /// A report on a packet before so many others cannot be told from one on a packet that was never sent.

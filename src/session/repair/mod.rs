@@ -124,10 +124,15 @@ impl PacketRepairs {
         self.shrink_decoder();
     }
 
+    /// Whether packets of the peer get lost, of which it wants to know soon.
+    pub(super) const fn sees_loss(&self) -> bool {
+        self.losses.is_on() || !self.tells.is_silent()
+    }
+
     /// Whether it has counted nothing and has nothing to tell, so that a new one does as well.
     pub(super) fn is_as_new(&self) -> bool {
-        let has_state = self.work.is_some() || self.decoder.is_some() || self.losses.is_on();
-        !has_state && self.tells.is_silent() && self.stats == RepairStats::default()
+        let has_state = self.work.is_some() || self.decoder.is_some() || self.sees_loss();
+        !has_state && self.stats == RepairStats::default()
     }
 }
 
