@@ -228,6 +228,7 @@ impl Lanes {
 
     /// Writes a frame's segments with whole headers, at most `most` bytes of them. Returns the index of their lane, which
     /// [`input`](Self::input) gives them to.
+    #[inline]
     pub(super) fn expand(
         &mut self,
         now: Time,
@@ -247,6 +248,7 @@ impl Lanes {
 
     /// Takes the segments of a frame, which may use what is `left` of the memory. Returns how many bytes they use, and the
     /// channel if it has a message.
+    #[inline]
     pub(super) fn input(
         &mut self,
         now: Time,
@@ -284,6 +286,7 @@ impl Lanes {
     /// Makes what is due now on each lane whose earlier frames have left. If there is a `packet`, the first frame
     /// goes straight into it, behind what is in the buffer, which may grow to the given length. Returns the channel
     /// of that frame, if it fits, and its length with whole headers. `path` is what the session knows.
+    #[inline]
     pub(super) fn update(
         &mut self,
         now: Time,

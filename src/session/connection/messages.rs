@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 impl Lanes {
     /// Sends a whole message, or as much of a stream as KCP takes. Returns the bytes taken.
+    #[inline]
     pub(super) fn send(&mut self, channel: u8, message: &[u8]) -> Result<usize, SendError> {
         let Some(lane) = self.used(channel) else { return Err(SendError::Closed) };
         let sent = lane.kcp.send(message);
@@ -114,6 +115,7 @@ impl Lanes {
     }
 
     /// Takes the next message of a channel into `buf`, and returns its length.
+    #[inline]
     pub(super) fn recv_into(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
         let lane = self.get_mut(channel).ok_or(RecvError::Empty)?;
         let is_joining = lane.is_joining();
@@ -136,6 +138,7 @@ impl Lanes {
     }
 
     /// Joins what comes after a message that was read, in what is `left` of the memory.
+    #[inline]
     pub(super) fn join_next(&mut self, channel: u8, left: Left) -> Result<Joined, CloseReason> {
         let max = self.message_max(channel);
         let position = self.position(channel);

@@ -327,6 +327,7 @@ impl Connection {
 
     /// Takes the segments of a frame, and whether it was rebuilt. Returns how many bytes they have with whole headers, at
     /// most `most`.
+    #[inline]
     pub(super) fn on_segments(
         &mut self,
         now: Time,

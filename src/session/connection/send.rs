@@ -289,6 +289,7 @@ impl Connection {
     }
 
     /// Queues a message by KCP, cut if it is long.
+    #[inline]
     fn send_long(&mut self, channel: u8, bytes: &[u8]) -> Result<(), SendError> {
         if !self.lanes.is_large(channel, bytes.len()) {
             return self.send_kcp(channel, bytes).map(drop);
@@ -309,6 +310,7 @@ impl Connection {
     }
 
     /// Passes a message to KCP, or as much of a stream as there is room for.
+    #[inline]
     fn send_kcp(&mut self, channel: u8, bytes: &[u8]) -> Result<usize, SendError> {
         let room = self.within_memory(channel, bytes);
         if room.is_err_and(|error| error.is_full()) {
@@ -396,6 +398,7 @@ impl Connection {
     }
 
     /// Takes the next message that KCP has received on a channel into `buf`.
+    #[inline]
     fn read_lane(&mut self, channel: u8, buf: &mut [u8]) -> Result<usize, RecvError> {
         let len = self.lanes.recv_into(channel, buf)?;
         self.join_next(channel);
@@ -414,6 +417,7 @@ impl Connection {
     }
 
     /// Joins the next message, now that one by KCP was read.
+    #[inline]
     fn join_next(&mut self, channel: u8) {
         match self.lanes.join_next(channel, self.left()) {
             Ok(joined) => self.budget.on_joined(joined),
