@@ -80,6 +80,7 @@ mod shape;
 mod stats;
 mod suite;
 pub mod token;
+mod wheel;
 pub(crate) mod wire;
 
 #[cfg(feature = "net")]

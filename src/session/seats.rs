@@ -1,9 +1,9 @@
 //! Shared by the tables of sessions and of bare KCP peers: whose turn it is to send, when to look at each
 //! seat, how many seats each address has, and which ones may not come back at once.
 
+use super::wheel::{Timer, Wheel};
 use crate::time::Time;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -17,16 +17,13 @@ use std::time::Duration;
 /// Efficient Fair Queueing Using Deficit Round Robin, 1995; without the deficit, since a datagram is only a
 /// small part of a turn.
 ///
-/// Timers fire early rather than being moved back, so traffic, which keeps moving deadlines back, costs
-/// nothing. When a timer is moved forward, the old entry also stays in the heap; it becomes stale and is
-/// skipped. With few seats both are done properly, because then a needless wake-up of the thread is not
-/// shared with anyone.
+/// Each seat has one timer at most, which moves with what the seat waits for.
 #[derive(Debug)]
 pub(super) struct Agenda<Id> {
     listed: VecDeque<Id>,
     sent: usize,
-    /// When to look at each seat that has something to do, soonest first. Some entries are stale.
-    timers: BinaryHeap<Reverse<(Time, Id)>>,
+    /// When to look at each seat that has something to do.
+    timers: Wheel<Id>,
 }
 
 /// The part of the agenda that is stored in a seat.
@@ -34,15 +31,16 @@ pub(super) struct Agenda<Id> {
 pub(super) struct Entry {
     /// When it has something to do.
     pub(super) due: Time,
-    /// When to look at it next, which is not later than `due`; never, if it has no timer.
+    /// When to look at it next, by this timer; never, if it has none.
     wake: Time,
+    timer: Timer,
     is_listed: bool,
 }
 
 impl Entry {
     /// For a seat that has something to do at `due`, once [`put_off`](Agenda::put_off) has set its timer.
     pub(super) const fn at(due: Time) -> Self {
-        Self { due, wake: Time::NEVER, is_listed: false }
+        Self { due, wake: Time::NEVER, timer: Timer::NONE, is_listed: false }
     }
 
     pub(super) const fn is_listed(&self) -> bool {
@@ -50,7 +48,7 @@ impl Entry {
     }
 }
 
-impl<Id: Copy + Ord> Agenda<Id> {
+impl<Id: Copy> Agenda<Id> {
     #[inline]
     pub(super) fn list(&mut self, id: Id, entry: &mut Entry) {
         if !std::mem::replace(&mut entry.is_listed, true) {
@@ -87,25 +85,21 @@ impl<Id: Copy + Ord> Agenda<Id> {
     #[inline]
     pub(super) fn put_off(&mut self, id: Id, entry: &mut Entry) {
         let Entry { due, wake, .. } = *entry;
-        let is_worth_it = self.timers.len() <= FEW && due.micros_since(wake) >= WORTH;
-        if due < wake || due != Time::NEVER && is_worth_it {
-            self.leave(id, entry);
-            entry.wake = due;
-            self.timers.push(Reverse((due, id)));
+        if due < wake || due.micros_since(wake) >= WORTH {
+            self.leave(entry);
+            if due != Time::NEVER {
+                (entry.wake, entry.timer) = (due, self.timers.insert(due, id));
+            }
         }
     }
 
-    /// The next timer that has fired. It may be stale: see [`is_due`](Self::is_due).
-    pub(super) fn pop(&mut self, now: Time) -> Option<(Time, Id)> {
-        self.timers.peek().filter(|Reverse((at, _))| *at <= now)?;
-        self.timers.pop().map(|Reverse(timer)| timer)
+    /// The next seat whose timer has fired; tell [`fired`](Self::fired).
+    pub(super) fn pop(&mut self, now: Time) -> Option<Id> {
+        self.timers.pop(now)
     }
 
-    /// Whether a seat whose timer has fired has something to do. If not, its timer is set again.
-    pub(super) fn is_due(&mut self, now: Time, at: Time, id: Id, entry: &mut Entry) -> bool {
-        if entry.wake != at {
-            return false;
-        }
+    /// The timer of a seat has fired. Returns whether it has something to do. If not, its timer is set again.
+    pub(super) fn fired(&mut self, now: Time, id: Id, entry: &mut Entry) -> bool {
         entry.wake = Time::NEVER;
         let is_due = entry.due <= now || entry.is_listed;
         if !is_due {
@@ -114,36 +108,21 @@ impl<Id: Copy + Ord> Agenda<Id> {
         is_due
     }
 
-    pub(super) fn leave(&mut self, id: Id, entry: &mut Entry) {
-        if std::mem::replace(&mut entry.wake, Time::NEVER) != Time::NEVER && self.timers.len() <= FEW {
-            self.timers.retain(|Reverse((_, other))| *other != id);
-        }
-    }
-
-    /// Removes stale timers if there may be many for this number of seats. `entry` returns the entry of a
-    /// seat.
-    pub(super) fn tidy<'a>(&mut self, seats: usize, entry: impl Fn(Id) -> Option<&'a Entry>) {
-        let most = 2 * seats.max(FEW);
-        if seats == 0 || self.timers.len() >= most {
-            let mut timers = std::mem::take(&mut self.timers).into_vec();
-            timers.retain(|Reverse((at, id))| entry(*id).is_some_and(|entry| entry.wake == *at));
-            if timers.len() > seats {
-                timers.sort_unstable(); // a timer that was moved and moved back is there twice
-                timers.dedup();
-            }
-            timers.shrink_to(most);
-            self.timers = timers.into();
+    /// Removes the timer of a seat.
+    pub(super) fn leave(&mut self, entry: &mut Entry) {
+        if std::mem::replace(&mut entry.wake, Time::NEVER) != Time::NEVER {
+            self.timers.remove(entry.timer);
         }
     }
 
     pub(super) fn poll_timeout(&self, now: Time) -> Option<Time> {
-        if self.listed.is_empty() { self.timers.peek().map(|Reverse((at, _))| *at) } else { Some(now) }
+        if self.listed.is_empty() { self.timers.soonest() } else { Some(now) }
     }
 }
 
-impl<Id: Ord> Default for Agenda<Id> {
+impl<Id> Default for Agenda<Id> {
     fn default() -> Self {
-        Self { listed: VecDeque::new(), sent: 0, timers: BinaryHeap::new() }
+        Self { listed: VecDeque::new(), sent: 0, timers: Wheel::default() }
     }
 }
 
@@ -250,8 +229,6 @@ pub(super) fn has_share(of_network: usize, taken: usize, places: usize, of_addre
 pub(super) const TIMERS_EACH: usize = 4096;
 /// Bytes in one turn: 14 datagrams of 1200 bytes.
 const QUANTUM: usize = 16 << 10;
-/// Up to this many timers, each is moved back properly.
-const FEW: usize = 8;
 /// By how much a timer must move back to be worth it, µs.
 const WORTH: u64 = 1000;
 
@@ -262,49 +239,39 @@ mod tests {
     /// Datagrams of 100 sessions bring timers forward; when these have fired, the next deadline is far away
     /// again.
     #[test]
-    fn no_timer_is_lost_and_stale_ones_do_not_pile_up() {
+    fn no_timer_is_lost_or_fires_for_nothing() {
         let (mut agenda, mut seats) = (Agenda::<usize>::default(), [Entry::at(Time::NEVER); 100]);
         for (ms, id) in (0..5_000).zip((0..seats.len()).cycle().step_by(37)) {
             let now = Time::from_millis(ms);
-            while let Some((at, id)) = agenda.pop(now) {
-                if agenda.is_due(now, at, id, &mut seats[id]) {
-                    seats[id].due = now.after(500_000);
-                    agenda.put_off(id, &mut seats[id]);
-                }
+            while let Some(id) = agenda.pop(now) {
+                assert!(agenda.fired(now, id, &mut seats[id]), "at {now:?}");
+                seats[id].due = now.after(500_000);
+                agenda.put_off(id, &mut seats[id]);
             }
             if ms % 1000 < 300 {
                 seats[id].due = now.after(10_000);
                 agenda.put_off(id, &mut seats[id]);
             }
-            agenda.tidy(seats.len(), |id| seats.get(id));
             assert_eq!(seats.iter().position(|seat| seat.wake <= now), None, "at {now:?}");
-            assert!(agenda.timers.len() <= 2 * seats.len(), "{} at {now:?}", agenda.timers.len());
         }
-        for (id, seat) in seats.iter_mut().enumerate() {
-            agenda.leave(id, seat);
-        }
-        agenda.tidy(0, |_| None);
+        seats.iter_mut().for_each(|seat| agenda.leave(seat));
         assert_eq!(agenda.poll_timeout(Time::ZERO), None);
     }
 
     #[test]
-    fn timers_are_moved_back_only_by_at_least_a_millisecond_and_only_if_few() {
-        let (at, mut agenda) = (Time::from_micros, Agenda::default());
-        let mut seats = [Entry::at(Time::NEVER); FEW + 1];
-        let mut first = |agenda: &mut Agenda<usize>, id: usize, due| {
-            seats[id].due = at(due);
-            agenda.put_off(id, &mut seats[id]);
-            agenda.poll_timeout(Time::ZERO).map(Time::as_micros)
-        };
+    fn timers_are_moved_back_only_by_at_least_a_millisecond() {
+        let (at, mut agenda, mut seat) = (Time::from_micros, Agenda::default(), Entry::at(Time::NEVER));
         for (due, expected) in [(5_000, 5_000), (30_000, 30_000), (20_000, 20_000), (20_999, 20_000)] {
-            assert_eq!(first(&mut agenda, 0, due), Some(expected));
+            seat.due = at(due);
+            agenda.put_off(0, &mut seat);
+            assert_eq!(agenda.poll_timeout(Time::ZERO), Some(at(expected)));
         }
-        (1..=FEW).for_each(|id| _ = first(&mut agenda, id, 100_000));
-        assert_eq!(agenda.timers.len(), 1 + FEW, "moved timers leave no stale entry");
-        assert_eq!(first(&mut agenda, 0, 40_000), Some(20_000));
-        assert_eq!((agenda.pop(at(19_999)), agenda.pop(at(20_000))), (None, Some((at(20_000), 0))));
-        assert!(!agenda.is_due(at(20_000), at(20_000), 0, &mut seats[0]), "its timer is set again");
-        assert_eq!(agenda.poll_timeout(Time::ZERO), Some(at(40_000)));
+        assert_eq!((agenda.pop(at(19_999)), agenda.pop(at(20_000))), (None, Some(0)));
+        assert!(!agenda.fired(at(20_000), 0, &mut seat), "its timer is set again");
+        assert_eq!(agenda.poll_timeout(Time::ZERO), Some(at(20_999)));
+        seat.due = Time::NEVER;
+        agenda.put_off(0, &mut seat);
+        assert_eq!(agenda.poll_timeout(Time::ZERO), None);
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Peers {
         let mut peer = *self.peers.remove(&id)?;
         self.by_name.remove(&name(peer.peer_addr(), peer.conv()));
         self.last = None;
-        self.agenda.leave(id, &mut peer.entry);
+        self.agenda.leave(&mut peer.entry);
         match peer.host {
             Some(host) => {
                 self.hosts.leave(host);

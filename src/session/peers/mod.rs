@@ -305,15 +305,14 @@ impl Machine for Peers {
     fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         for _ in 0..TIMERS_EACH {
-            let Some((at, id)) = self.agenda.pop(now) else { break };
+            let Some(id) = self.agenda.pop(now) else { break };
             if let Some(peer) = self.peers.get_mut(&id)
-                && self.agenda.is_due(now, at, id, &mut peer.entry)
+                && self.agenda.fired(now, id, &mut peer.entry)
             {
                 peer.is_touched = true;
                 self.agenda.list(id, &mut peer.entry);
             }
         }
-        self.agenda.tidy(self.peers.len(), |id| Some(&self.peers.get(&id)?.entry));
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {

@@ -148,10 +148,10 @@ impl Server {
         None
     }
 
-    pub(super) fn wake(&mut self, now: Time, at: Time, id: u32) {
+    pub(super) fn wake(&mut self, now: Time, id: u32) {
         let Seats { table, agenda, .. } = &mut self.seats;
         let Some(seat) = table.get_mut(id) else { return };
-        if !agenda.is_due(now, at, id, &mut seat.place_mut().entry) {
+        if !agenda.fired(now, id, &mut seat.place_mut().entry) {
             return;
         }
         match seat {

@@ -282,11 +282,9 @@ impl Machine for Server {
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         for _ in 0..TIMERS_EACH {
-            let Some((at, id)) = self.seats.agenda.pop(now) else { break };
-            self.wake(now, at, id);
+            let Some(id) = self.seats.agenda.pop(now) else { break };
+            self.wake(now, id);
         }
-        let Seats { table, agenda, .. } = &mut self.seats;
-        agenda.tidy(table.len(), |id| Some(&table.get(id)?.place().entry));
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {

@@ -218,7 +218,7 @@ impl Seats {
     pub(super) fn leave(&mut self, id: u32) -> Option<Seat> {
         let mut seat = self.table.lift(id)?;
         let place = seat.place_mut();
-        self.agenda.leave(id, &mut place.entry);
+        self.agenda.leave(&mut place.entry);
         self.half_open.leave(id);
         self.hosts.leave(place.host());
         self.networks.leave(network(place.address));
