@@ -11,6 +11,7 @@
 //! cargo run --release -- crowd [SESSIONS]                  datagrams, latency and CPU of a full server
 //! cargo run --release -- crowd-one PEER SESSIONS LOSS [SECONDS]   one run of that, for callgrind.sh
 //! cargo run --release -- crowd-udp [SESSIONS] [SECONDS]   the same over sockets: CPU of the server with its system calls (Linux)
+//! cargo run --release -- still [SESSIONS] [SECONDS]       idle sessions over sockets: CPU, wake-ups and datagrams of the server (Linux)
 //! cargo run --release -- lossy [ROUNDS]                   64 MiB over bad paths in virtual time
 //! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
@@ -89,6 +90,12 @@ fn main() -> ExitCode {
             crowd::udp::profile(peer, number(sessions), number(seconds));
         }
         #[cfg(target_os = "linux")]
+        ["still"] => crowd::still::table(10_000, 10),
+        #[cfg(target_os = "linux")]
+        ["still", sessions] => crowd::still::table(number(sessions), 10),
+        #[cfg(target_os = "linux")]
+        ["still", sessions, seconds] => crowd::still::table(number(sessions), number(seconds)),
+        #[cfg(target_os = "linux")]
         ["udp"] => net::udp::table(5),
         #[cfg(target_os = "linux")]
         ["udp", rounds] => net::udp::table(number(rounds)),
@@ -118,6 +125,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] \
                  | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | crowd-udp [SESSIONS [SECONDS]] | crowd-udp-one PEER SESSIONS SECONDS \
+                 | still [SESSIONS [SECONDS]] \
                  | lab [SECONDS ROUNDS] | lab-transfers [ROUNDS [NAME]] | lab-smoke | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
                  | echo [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
             );

@@ -11,6 +11,8 @@ mod nothing;
 mod path;
 mod sessions;
 #[cfg(target_os = "linux")]
+pub(crate) mod still;
+#[cfg(target_os = "linux")]
 pub(crate) mod udp;
 
 use crate::ikcp::Ikcp;

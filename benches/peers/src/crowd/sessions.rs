@@ -54,6 +54,7 @@ impl Server {
     pub(super) fn by(by: By, count: usize, seed: u32) -> Self {
         let config = ServerConfig {
             max_sessions: u16::try_from(count).expect("a shard"),
+            memory: 1 << 40,
             // Also the least that a network may have: all are in one.
             sessions_per_address: u16::try_from(count).expect("a shard"),
             half_open: 16_384,

@@ -6,6 +6,7 @@ use super::bare::{Bare, ByTime};
 use super::beat::Beat;
 use super::enet;
 use super::sessions::{CHANNEL, Clients};
+use super::still::Sleeper;
 use super::{Agenda, SIZE, START, Side, WARM, thread_time};
 use crate::ikcp::Ikcp;
 use crate::pipe::{CONV, Peer};
@@ -95,9 +96,7 @@ fn run<H: Host + 'static, C: Side>(
     clients: impl Fn(usize, u32) -> C,
 ) -> Found {
     let sockets = Sockets::new(sessions);
-    let addresses: Vec<_> =
-        sockets.all.iter().map(|socket| socket.local_addr().expect("it is bound")).collect();
-    let (clock, (tell, told)) = (Instant::now(), mpsc::channel());
+    let (clock, (tell, told), addresses) = (Instant::now(), mpsc::channel(), sockets.addresses());
     let server = thread::Builder::new().name("server".to_owned()).spawn(move || {
         let mut host = host(&addresses);
         tell.send(host.address()).expect("somebody waits");
@@ -113,7 +112,8 @@ fn run<H: Host + 'static, C: Side>(
     });
     let server = server.expect("a thread");
     let address = told.recv().expect("a server");
-    let mut times = converse(clock, end, &sockets, address, &mut clients(sessions, 1));
+    let mut times =
+        converse(clock, end, (&sockets, &Agenda::new(sessions, 5)), address, &mut clients(sessions, 1));
     let (others, sent, cpu) = server.join().expect("no panic");
     times.extend(others);
     times.sort_unstable();
@@ -130,10 +130,16 @@ fn run<H: Host + 'static, C: Side>(
 }
 
 /// The clients' side.
-fn converse(clock: Instant, end: u32, sockets: &Sockets, to: SocketAddr, side: &mut impl Side) -> Vec<u32> {
+pub(super) fn converse(
+    clock: Instant,
+    end: u32,
+    (sockets, agenda): (&Sockets, &Agenda),
+    to: SocketAddr,
+    side: &mut impl Side,
+) -> Vec<u32> {
     sockets.all.iter().for_each(|socket| socket.connect(to).expect("a way"));
     let mut times = Vec::new();
-    each_ms(clock, end, &Agenda::new(sockets.all.len(), 5), |from, now, sends, message| {
+    each_ms(clock, end, agenda, |from, now, sends, message| {
         sockets.receive(|index, datagram| side.input(now, index, datagram));
         side.recv(|message| note(&mut times, clock, now, message));
         sends.iter().for_each(|index| side.send(now, *index, message));
@@ -146,7 +152,12 @@ fn converse(clock: Instant, end: u32, sockets: &Sockets, to: SocketAddr, side: &
 
 /// Calls `step` once per ms, or once for several when it is late: with the first and the last ms, who sends
 /// in them, and what.
-fn each_ms(clock: Instant, end: u32, agenda: &Agenda, mut step: impl FnMut(u32, u32, &[usize], &[u8])) {
+pub(super) fn each_ms(
+    clock: Instant,
+    end: u32,
+    agenda: &Agenda,
+    mut step: impl FnMut(u32, u32, &[usize], &[u8]),
+) {
     let (mut next, mut sends, mut message) = (0, Vec::new(), [0x5a; SIZE]);
     while next < end {
         let now = clock.elapsed().as_millis() as u32;
@@ -174,13 +185,13 @@ fn micros(clock: Instant) -> u32 {
 }
 
 /// The clients' sockets.
-struct Sockets {
+pub(super) struct Sockets {
     all: Vec<UdpSocket>,
     ready: OwnedFd,
 }
 
 impl Sockets {
-    fn new(count: usize) -> Self {
+    pub(super) fn new(count: usize) -> Self {
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor");
         let all: Vec<_> = (0..count).map(|_| socket()).collect();
         for (socket, index) in all.iter().zip(0..) {
@@ -188,6 +199,10 @@ impl Sockets {
             epoll::add(&ready, socket, data, epoll::EventFlags::IN).expect("room");
         }
         Self { all, ready }
+    }
+
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        self.all.iter().map(|socket| socket.local_addr().expect("it is bound")).collect()
     }
 
     fn receive(&self, mut take: impl FnMut(usize, &[u8])) {
@@ -216,7 +231,7 @@ pub(super) fn socket() -> UdpSocket {
 
 /// Control blocks as their users drive them: one call per datagram, whose session is found by its address,
 /// and each updated every 10 ms.
-struct OneByOne<P> {
+pub(super) struct OneByOne<P> {
     socket: UdpSocket,
     addresses: Vec<SocketAddr>,
     indices: HashMap<SocketAddr, usize>,
@@ -225,7 +240,7 @@ struct OneByOne<P> {
 }
 
 impl<P: Peer> OneByOne<P> {
-    fn new(addresses: &[SocketAddr]) -> Self {
+    pub(super) fn new(addresses: &[SocketAddr]) -> Self {
         let socket = socket();
         socket2::SockRef::from(&socket).set_recv_buffer_size(2 << 20).expect("an option");
         socket2::SockRef::from(&socket).set_send_buffer_size(2 << 20).expect("an option");
@@ -270,13 +285,13 @@ impl<P: Peer> Host for OneByOne<P> {
 }
 
 /// Bare KCP peers, which detect losses by timing.
-struct Listener {
+pub(super) struct Listener {
     listener: kcp::Listener,
     ids: Vec<PeerId>,
 }
 
 impl Listener {
-    fn new(addresses: &[SocketAddr]) -> Self {
+    pub(super) fn new(addresses: &[SocketAddr]) -> Self {
         let config = kcp::PeersConfig {
             kcp: Config { snd_wnd: 32, snd_queue: 4096, ..Config::default() },
             max_peers: addresses.len(),
@@ -315,17 +330,28 @@ impl Host for Listener {
     }
 }
 
-struct Sessions {
+impl Sleeper for Listener {
+    fn rest(&mut self, time: Duration) {
+        self.listener.poll(Some(time)).expect("a socket");
+        while self.listener.poll_event().is_some() {}
+    }
+
+    fn received(&self) -> u64 {
+        self.listener.socket_traffic().received
+    }
+}
+
+pub(super) struct Sessions {
     server: Server,
     ids: Vec<SessionId>,
 }
 
 impl Sessions {
-    fn checked(addresses: &[SocketAddr]) -> Self {
+    pub(super) fn checked(addresses: &[SocketAddr]) -> Self {
         Self::new(addresses.len(), Suite::Checked)
     }
 
-    fn encrypted(addresses: &[SocketAddr]) -> Self {
+    pub(super) fn encrypted(addresses: &[SocketAddr]) -> Self {
         Self::new(addresses.len(), Suite::Noise(Pattern::Nn, Cipher::AesGcm))
     }
 
@@ -333,6 +359,7 @@ impl Sessions {
         let most = u16::try_from(count).expect("a shard"); // all of one address
         let config = ServerConfig {
             max_sessions: most,
+            memory: 1 << 40,
             sessions_per_address: most,
             half_open: most,
             half_open_per_address: most,
@@ -375,5 +402,18 @@ impl Host for Sessions {
 
     fn sent(&self) -> u64 {
         self.server.socket_traffic().sent
+    }
+}
+
+impl Sleeper for Sessions {
+    fn rest(&mut self, time: Duration) {
+        self.server.poll(Some(time)).expect("a socket");
+        while let Some((_, event)) = self.server.poll_event() {
+            assert_eq!(event, Event::Connected);
+        }
+    }
+
+    fn received(&self) -> u64 {
+        self.server.socket_traffic().received
     }
 }
