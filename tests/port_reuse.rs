@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ANY: &str = "127.0.0.1:0";
 
 fn server_config() -> ServerConfig {
-    let session = SessionConfig { timeout: Duration::from_secs(3), ..SessionConfig::default() };
+    let session = SessionConfig { timeout: Duration::from_secs(4), ..SessionConfig::default() };
     ServerConfig { accepts_per_second: 1000, accept_burst: 1000, ..ServerConfig::insecure(session) }
 }
 

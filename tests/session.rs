@@ -177,7 +177,7 @@ fn an_idle_session_sends_little_and_stays_up() {
     world.taps = true;
     world.run(60_000);
     let bytes: usize = world.tap.iter().map(|(.., datagram)| datagram.len() + 28).sum();
-    assert!(bytes * 8 / 60 <= 2 * 1100, "{} bit/s in both directions", bytes * 8 / 60);
+    assert!(bytes * 8 / 60 <= 2 * 300, "{} bit/s in both directions", bytes * 8 / 60);
     assert!(world.client().is_connected() && world.session().is_connected());
 }
 
@@ -187,15 +187,15 @@ fn twenty_seconds_of_silence_end_both_ends() {
     let cut = world.now;
     let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
     world.set_links(0, &dead, &dead);
-    world.run(19_000);
+    world.run(17_500);
     assert!(world.client().is_connected() && world.session().is_connected());
-    world.run(2_000);
+    world.run(3_500);
     let (client, Event::Closed { reason, .. }) = *world.clients[0].events.last().unwrap() else { panic!() };
     let (server, _, event) = *world.events.last().unwrap();
     assert_eq!(reason, CloseReason::Timeout);
     assert!(matches!(event, Event::Closed { reason: CloseReason::Timeout, .. }), "{event:?}");
     for at in [client, server] {
-        assert!((19_500..=20_600).contains(&(at.since(cut).as_millis())), "{at}");
+        assert!((17_500..=20_600).contains(&(at.since(cut).as_millis())), "{at}");
     }
     world.run(12_000);
     assert!(world.server.is_empty(), "nothing is left");

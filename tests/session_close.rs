@@ -158,8 +158,13 @@ fn what_a_peer_acknowledged_before_it_closed_is_delivered_however_soon_that_came
             world.run(wait);
             let short = LinkConfig::with_rtt(ms(20));
             world.set_links(0, &short, &short);
+            world.session().send(on(0), b"listen").unwrap();
+            world.drain();
+            world.run(5);
             world.session().send(on(0), b"last words").unwrap();
-            assert!(world.run_until(1_000, |world| world.client().recv(on(0)).is_some()));
+            let is_last =
+                |world: &mut World| world.client().recv(on(0)).is_some_and(|it| *it == *b"last words");
+            assert!(world.run_until(1_000, is_last));
             let now = world.now;
             world.clients[0].session.close(now, 42);
             world.run(1_000);

@@ -39,7 +39,7 @@ fn a_server_that_nobody_could_join_is_refused_and_the_error_has_the_cure() {
             "`server_key` is not used by any of `suites`",
         ),
         (ServerConfig { user: vec![0; 257], ..insecure() }, "the length of `user` is 257, outside 0 to 256"),
-        (ServerConfig::insecure(short), "`timeout` is 1 s, outside 2 s to 120 s"),
+        (ServerConfig::insecure(short), "`timeout` is 1 s, outside 4 s to 120 s"),
     ];
     if cfg!(feature = "crypto") {
         cases.extend([

@@ -135,5 +135,6 @@ fn marks_on_pure_acknowledgements_are_not_acknowledged() {
     world.client().send(on(0), &[7; 1000]).unwrap();
     let with = idle(&mut world);
     assert!(world.client().stats().ecn && world.client().stats().congestion_marks > 0);
-    assert!(with <= without, "{with} datagrams, without marks {without}");
+    // The message and what acknowledges it.
+    assert!(with <= without + 2, "{with} datagrams, without marks {without}");
 }

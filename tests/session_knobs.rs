@@ -114,7 +114,7 @@ fn a_session_config_out_of_range_names_its_field() {
         (SessionConfig { ack_delay: second, ..default.clone() }, "ack_delay"),
         (SessionConfig { keepalive: Duration::ZERO, ..default.clone() }, "keepalive"),
         (SessionConfig { timeout: second, ..default.clone() }, "timeout"),
-        (SessionConfig { keepalive: second, timeout: 3 * second, ..default.clone() }, "timeout"),
+        (SessionConfig { keepalive: 2 * second, timeout: 3 * second, ..default.clone() }, "timeout"),
         (SessionConfig { drain: 61 * second, ..default.clone() }, "drain"),
         (SessionConfig { slow_peer: Duration::ZERO, ..default.clone() }, "slow_peer"),
         (SessionConfig { key_update: 63, ..default }, "key_update"),

@@ -35,6 +35,7 @@ mod session_mtu_random;
 mod session_paths;
 mod session_redirect;
 mod session_refused;
+mod session_rest;
 mod session_riding;
 mod session_room;
 mod session_states;

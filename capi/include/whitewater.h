@@ -402,7 +402,7 @@ typedef struct ww_options {
    */
   uint32_t timeout_ms;
   /*
-   ms without other traffic after which a ping is sent.
+   ms between two pings of a session without other traffic.
    */
   uint32_t keepalive_ms;
   /*

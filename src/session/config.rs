@@ -69,10 +69,11 @@ settings! {
         /// How long an acknowledgement may wait for data to ride with: up to 100 ms. That of unreliable datagrams, which
         /// are never sent again, may wait four times as long, but not more than 100 ms, unless repairs see that packets get lost.
         pub ack_delay: Duration = Duration::from_millis(10), 0..=100;
-        /// Send a ping after this long without sending anything, or anything that tells the state of the path: 100 ms
-        /// to 10 s.
-        pub keepalive: Duration = Duration::from_millis(500), 100..=10_000;
-        /// The session ends after this much silence: 2 to 120 s, at least four times `keepalive`.
+        /// While a session rests, its server sends a ping this often, and the client answers: 100 ms to 10 s, in whole ms. While there is
+        /// traffic, or if an answer is missing, either end sends one after a quarter of it, but at least 500 ms, without
+        /// sending anything, or anything that tells the state of the path.
+        pub keepalive: Duration = Duration::from_secs(2), 100..=10_000;
+        /// The session ends after this much silence: 2 to 120 s, at least twice `keepalive`.
         pub timeout: Duration = Duration::from_secs(20);
         /// How long closing waits for what was sent to arrive: up to 60 s.
         pub drain: Duration = Duration::from_secs(5), 0..=60_000;
@@ -137,7 +138,7 @@ impl SessionConfig {
         in_range("receive_memory", self.receive_memory.into(), least / u64::from(DATAGRAM_MAX)..=1 << 30)?;
         self.max_rate.as_ref().map_or(Ok(()), MaxRate::check)?;
         self.repairs.check()?;
-        let least = millis(self.keepalive).saturating_mul(4).max(2000);
+        let least = millis(self.keepalive).saturating_mul(2).max(2000);
         time_in_range("timeout", self.timeout, least..=120_000)
     }
 

@@ -23,7 +23,7 @@ pub struct ww_options {
     pub max_sessions: u16,
     /// ms of silence after which a session is over.
     pub timeout_ms: u32,
-    /// ms without other traffic after which a ping is sent.
+    /// ms between two pings of a session without other traffic.
     pub keepalive_ms: u32,
     /// The channels by number from 0, the most urgent first: the same at both ends. Null: one `WW_CHANNEL_ORDERED`.
     pub channels: *const ww_channel,

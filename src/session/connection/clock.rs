@@ -10,11 +10,19 @@ use crate::time::Time;
 use std::time::Duration;
 
 /// The clocks of one end. Only authenticated packets count.
+///
+/// A session rests once the last thing sent was a sign of life, and no ping waits for its answer. Then the server
+/// pings each [interval](Self::interval), and the client answers. Each session has its turn at fixed times of the
+/// server's clock, on a grid that all of them share: a server with many wakes for a few hundred of them at once. The
+/// client pings if that does not come. A session that does not rest is soon pinged by either end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keepalive {
     /// µs.
-    interval: u32,
     timeout: u32,
+    /// ms.
+    interval: u16,
+    /// At a server: when its turn is, in units of [`GRID`] after the beginning of a period. Otherwise [`CLIENT`].
+    slot: u8,
     /// When the peer was last heard.
     pub(super) heard: Time,
     spoke: Time,
@@ -33,6 +41,8 @@ pub(super) struct Keepalive {
     /// Nothing has been received yet: the peer may be waiting to hear from this end.
     unheard: bool,
     ping_now: bool,
+    /// Whether the peer was at rest when it was last heard, as far as this end knows.
+    is_slow: bool,
     /// The shortest time, µs, in which the peer has proven that a packet of ours arrived, by its answer to a
     /// ping or to our end of the handshake. 0: none.
     proven: u32,
@@ -63,11 +73,17 @@ impl Stamps {
 }
 
 impl Keepalive {
-    /// `asks`: whether to ping often until the peer is heard, which tells a server that its ACCEPT has arrived.
-    pub(super) fn new(now: Time, interval: Duration, timeout: Duration, asks: bool) -> Self {
+    /// `sid`: at a server, the number of the session, which chooses its slot. A client pings often until it hears
+    /// the server, which tells that its ACCEPT has arrived.
+    pub(super) fn new(now: Time, interval: Duration, timeout: Duration, sid: Option<u32>) -> Self {
+        let interval = u16::try_from(interval.as_millis()).unwrap_or(u16::MAX);
+        let slots = (u64::from(interval) * 1000 / GRID).max(1);
+        let slot = sid.map_or(CLIENT, |sid| u8::try_from(u64::from(sid) % slots).unwrap_or(0));
+        let asks = sid.is_none();
         Self {
-            interval: micros(interval),
             timeout: micros(timeout),
+            interval,
+            slot,
             heard: now,
             spoke: now,
             asked: now,
@@ -78,6 +94,7 @@ impl Keepalive {
             grace: now,
             unheard: asks,
             ping_now: asks,
+            is_slow: false,
             proven: 0,
         }
     }
@@ -85,24 +102,38 @@ impl Keepalive {
     /// Notes that time has passed. After a gap in which nobody called, the peer gets time to be heard.
     pub(super) fn tick(&mut self, now: Time) {
         let gap = now.micros_since(self.now);
-        if gap > GAP && gap > self.standstill() {
+        if gap > GAP && gap > standstill(self.interval()) {
             self.grace = now.after(GRACE);
             self.ping_now = true;
         }
         self.now = self.now.max(now);
     }
 
-    /// A longer time without a packet, µs, is no accident.
-    fn standstill(&self) -> u64 {
-        u64::from(self.interval) * 5 / 2
+    /// Time between two pings of a session at rest, µs.
+    fn interval(&self) -> u64 {
+        u64::from(self.interval) * 1000
+    }
+
+    /// The same if it does not rest: a quarter, but no less than [`BRISK`].
+    fn brisk(&self) -> u64 {
+        let interval = self.interval();
+        (interval / 4).max(BRISK.min(interval))
     }
 
     /// Notes that the peer was heard. Returns whether that ends a standstill of this end or of the path.
     pub(super) fn on_heard(&mut self, now: Time) -> bool {
+        let expected = if self.is_slow { self.interval() } else { self.brisk() };
         let silence = now.micros_since(self.heard);
         self.heard = now;
         self.unheard = false;
-        silence > STANDSTILL && silence > self.standstill()
+        self.is_slow = now.micros_since(self.busy) >= self.brisk();
+        silence > STANDSTILL && silence > standstill(expected)
+    }
+
+    /// Notes that more than a sign of life was sent or received.
+    fn be_busy(&mut self, now: Time) {
+        self.busy = now;
+        self.is_slow &= self.heard != now; // what was heard was that
     }
 
     /// Notes that a packet leaves. `asks`: it asks for an ACK; `pings`: it has a ping; `works`: it has more than
@@ -160,9 +191,28 @@ impl Keepalive {
         if self.ping_now {
             return self.spoke;
         }
-        let silent = self.spoke.after(if self.unheard { UNHEARD } else { self.interval.into() });
-        let rides = self.is_unasked().then(|| self.rides_at().after(u64::from(self.interval) / 8));
+        let silent = match self.pings {
+            _ if self.unheard => self.spoke.after(UNHEARD),
+            0 if self.spoke.micros_since(self.busy) >= self.brisk() => self.turn(),
+            0 => self.spoke.after(self.brisk()),
+            _ if self.slot == CLIENT => self.spoke.after(self.brisk()),
+            _ => on_grid(self.spoke.after(self.brisk())),
+        };
+        let rides = self.is_unasked().then(|| self.rides_at().after(self.brisk() / 8));
         rides.map_or(silent, |at| at.min(silent))
+    }
+
+    /// When a session at rest is pinged: at the server's next turn but what is very soon, and by the client if
+    /// that has not come.
+    fn turn(&self) -> Time {
+        let interval = self.interval();
+        if self.slot == CLIENT {
+            return self.spoke.after(interval + interval / 4);
+        }
+        let period = (interval - interval % GRID).max(GRID);
+        let soonest = self.spoke.after(interval / 4);
+        let left = u64::from(self.slot) * GRID + period - soonest.as_micros() % period;
+        soonest.after(left % period)
     }
 
     /// Whether a ping rides with a packet that has more than signs of life, so that an end whose packets nobody
@@ -175,7 +225,7 @@ impl Keepalive {
     }
 
     fn rides_at(&self) -> Time {
-        self.asked.after(self.interval.into())
+        self.asked.after(self.brisk())
     }
 
     /// Whether this end sends packets that nobody answers.
@@ -275,7 +325,7 @@ impl Connection {
 
     /// Notes that more than a sign of life was sent or received.
     pub(super) fn be_busy(&mut self, now: Time) {
-        self.keepalive.busy = now;
+        self.keepalive.be_busy(now);
         self.seal.wake();
     }
 
@@ -328,7 +378,13 @@ const TRIES: u8 = 4;
 const AGAIN: Duration = Duration::from_millis(20);
 /// A session that has only sent and received signs of life for this long frees its memory.
 const QUIET: Duration = Duration::from_secs(5);
-/// A longer silence, µs, that is also longer than two and a half keepalive intervals, is a standstill.
+/// The slot of a client, which has none.
+const CLIENT: u8 = u8::MAX;
+/// Time between two slots, µs: when a server pings sessions that rest.
+const GRID: u64 = 100_000;
+/// Least time between two pings of a session that does not rest, µs, if its interval is not shorter.
+const BRISK: u64 = 500_000;
+/// A longer silence, µs, that is also longer than two and a half times what was expected, is a standstill.
 const STANDSTILL: u64 = 1_000_000;
 /// If two calls are further apart than this, µs, and than two and a half keepalive intervals, this end was frozen.
 const GAP: u64 = 5_000_000;
@@ -336,3 +392,14 @@ const GAP: u64 = 5_000_000;
 const GRACE: u64 = 2_000_000;
 /// Time between two pings until the first packet of the peer, µs.
 const UNHEARD: u64 = 100_000;
+
+/// The first time of the grid that is not before `at`.
+const fn on_grid(at: Time) -> Time {
+    let late = at.as_micros() % GRID;
+    if late == 0 { at } else { at.after(GRID - late) }
+}
+
+/// After how long, µs, a silence is no accident, if a sign of life was expected each `interval`.
+const fn standstill(interval: u64) -> u64 {
+    interval * 5 / 2
+}

@@ -219,7 +219,7 @@ impl Connection {
             key,
             path: Path::new(Route { address: peer, sid: peer_sid }, moves),
             ids,
-            keepalive: Keepalive::new(now, config.keepalive, config.timeout, is_client),
+            keepalive: Keepalive::new(now, config.keepalive, config.timeout, (!is_client).then_some(own_sid)),
             lanes: Lanes::new(conv, Arc::clone(config), mtu.current)?,
             packed: packed.map(|packed| Channels::new(&packed).map(Box::new)).transpose()?,
             datagrams: Datagrams::new(SessionConfig::datagram_max(mtu.current)),

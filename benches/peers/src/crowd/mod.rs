@@ -69,7 +69,7 @@ pub(crate) fn idle(sessions: usize) {
     let Found { datagrams, bytes, cpu, .. } = crowd.run(Server::new, Clients::new);
     let percent = cpu * 30.0 * 1e6 / 1e9 * 100.0;
     println!(
-        "an idle session of {sessions}, with a sign of life each 500 ms: {datagrams:.1} datagrams and {bytes:.0} B a second, {:.0} ns of \
+        "an idle session of {sessions}, with a sign of life each 2 s: {datagrams:.1} datagrams and {bytes:.0} B a second, {:.0} ns of \
          CPU; a million of them {percent:.0} % of a core",
         cpu * 30.0
     );

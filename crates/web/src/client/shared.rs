@@ -329,7 +329,7 @@ impl State {
     fn silent_at(&self) -> Option<Time> {
         let session = self.machine.session_config();
         let is_watched = self.link.is_some() && self.machine.is_connected();
-        is_watched.then(|| self.heard + (session.timeout / 4).max(session.keepalive * 3))
+        is_watched.then(|| self.heard + (session.timeout / 4).max(session.keepalive * 2))
     }
 
     /// Returns all transports: none will be needed.
