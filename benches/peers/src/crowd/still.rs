@@ -68,16 +68,19 @@ fn run<H: Host + 'static, C: Side>(
     clients: impl Fn(usize, u32) -> C,
     drive: Drive<H>,
 ) -> Found {
-    let sockets = Sockets::new(sessions);
+    let (sockets, (clients_are_up, over)) = (Sockets::new(sessions), mpsc::channel::<()>());
     let (clock, (tell, told), addresses) = (Instant::now(), mpsc::channel(), sockets.addresses());
     let server = thread::Builder::new().name("server".to_owned()).spawn(move || {
         let mut host = host(&addresses);
         tell.send(host.address()).expect("somebody waits");
-        drive(&mut host, clock, end, addresses.len())
+        let used = drive(&mut host, clock, end, addresses.len());
+        let _ = over.recv(); // that nobody is left: the end of the host ends all sessions
+        used
     });
     let server = server.expect("a thread");
     let address = told.recv().expect("a server");
     converse(clock, end, (&sockets, &Agenda::new(0, 0)), address, &mut clients(sessions, 1));
+    drop(clients_are_up);
     let Used { cpu, wakes, sent, received } = server.join().expect("no panic");
     let seconds = f64::from(end - WARM) / 1000.0;
     let each = |count: f64| count / seconds;
@@ -103,7 +106,6 @@ fn asleep<H: Sleeper>(host: &mut H, clock: Instant, end: u32, _: usize) -> Used 
         }
         used(host)
     });
-    host.rest(Duration::from_millis(500)); // until the clients have ended, since it ends their sessions
     Used {
         cpu: used.cpu - warm.cpu,
         wakes: used.wakes - warm.wakes,
