@@ -19,8 +19,9 @@ use std::time::Duration;
 pub(super) struct Keepalive {
     /// µs.
     timeout: u32,
-    /// ms.
-    interval: u16,
+    /// Time between two pings, in units of [`GRID`]: of a session at rest, and of another.
+    interval: u8,
+    brisk: u8,
     /// At a server: when its turn is, in units of [`GRID`] after the beginning of a period. Otherwise [`CLIENT`].
     slot: u8,
     /// When the peer was last heard.
@@ -76,13 +77,13 @@ impl Keepalive {
     /// `sid`: at a server, the number of the session, which chooses its slot. A client pings often until it hears
     /// the server, which tells that its ACCEPT has arrived.
     pub(super) fn new(now: Time, interval: Duration, timeout: Duration, sid: Option<u32>) -> Self {
-        let interval = u16::try_from(interval.as_millis()).unwrap_or(u16::MAX);
-        let slots = (u64::from(interval) * 1000 / GRID).max(1);
-        let slot = sid.map_or(CLIENT, |sid| u8::try_from(u64::from(sid) % slots).unwrap_or(0));
+        let interval = u8::try_from(u64::from(micros(interval)) / GRID).unwrap_or(u8::MAX).max(1);
+        let slot = sid.map_or(CLIENT, |sid| u8::try_from(sid % u32::from(interval)).unwrap_or(0));
         let asks = sid.is_none();
         Self {
             timeout: micros(timeout),
             interval,
+            brisk: (interval / 4).max(BRISK.min(interval)),
             slot,
             heard: now,
             spoke: now,
@@ -111,23 +112,21 @@ impl Keepalive {
 
     /// Time between two pings of a session at rest, µs.
     fn interval(&self) -> u64 {
-        u64::from(self.interval) * 1000
+        u64::from(self.interval) * GRID
     }
 
     /// The same if it does not rest: a quarter, but no less than [`BRISK`].
     fn brisk(&self) -> u64 {
-        let interval = self.interval();
-        (interval / 4).max(BRISK.min(interval))
+        u64::from(self.brisk) * GRID
     }
 
     /// Notes that the peer was heard. Returns whether that ends a standstill of this end or of the path.
     pub(super) fn on_heard(&mut self, now: Time) -> bool {
-        let expected = if self.is_slow { self.interval() } else { self.brisk() };
-        let silence = now.micros_since(self.heard);
+        let (silence, was_slow) = (now.micros_since(self.heard), self.is_slow);
         self.heard = now;
         self.unheard = false;
         self.is_slow = now.micros_since(self.busy) >= self.brisk();
-        silence > STANDSTILL && silence > standstill(expected)
+        silence > STANDSTILL && silence > standstill(if was_slow { self.interval() } else { self.brisk() })
     }
 
     /// Notes that more than a sign of life was sent or received.
@@ -209,10 +208,9 @@ impl Keepalive {
         if self.slot == CLIENT {
             return self.spoke.after(interval + interval / 4);
         }
-        let period = (interval - interval % GRID).max(GRID);
         let soonest = self.spoke.after(interval / 4);
-        let left = u64::from(self.slot) * GRID + period - soonest.as_micros() % period;
-        soonest.after(left % period)
+        let left = u64::from(self.slot) * GRID + interval - soonest.as_micros() % interval;
+        soonest.after(left % interval)
     }
 
     /// Whether a ping rides with a packet that has more than signs of life, so that an end whose packets nobody
@@ -382,8 +380,8 @@ const QUIET: Duration = Duration::from_secs(5);
 const CLIENT: u8 = u8::MAX;
 /// Time between two slots, µs: when a server pings sessions that rest.
 const GRID: u64 = 100_000;
-/// Least time between two pings of a session that does not rest, µs, if its interval is not shorter.
-const BRISK: u64 = 500_000;
+/// Least time between two pings of a session that does not rest, in units of [`GRID`], if its interval is not shorter.
+const BRISK: u8 = 5;
 /// A longer silence, µs, that is also longer than two and a half times what was expected, is a standstill.
 const STANDSTILL: u64 = 1_000_000;
 /// If two calls are further apart than this, µs, and than two and a half keepalive intervals, this end was frozen.
