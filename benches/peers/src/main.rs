@@ -15,6 +15,7 @@
 //! cargo run --release -- lossy [ROUNDS]                   64 MiB over bad paths in virtual time
 //! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
+//! cargo run --release -- uring [ROUNDS]                    ns of an echoed datagram by io_uring (Linux)
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- echo [ROUNDS]                     60 messages per second there and back, CPU of each
 //! cargo run --release -- turns [ROUNDS]                    round trips in one thread, without a runtime
@@ -99,6 +100,10 @@ fn main() -> ExitCode {
         ["udp"] => net::udp::table(5),
         #[cfg(target_os = "linux")]
         ["udp", rounds] => net::udp::table(number(rounds)),
+        #[cfg(target_os = "linux")]
+        ["uring"] => net::uring::table(5),
+        #[cfg(target_os = "linux")]
+        ["uring", rounds] => net::uring::table(number(rounds)),
         ["tokio"] => runtime::table(5),
         ["tokio", rounds] => runtime::table(number(rounds)),
         #[cfg(target_os = "linux")]

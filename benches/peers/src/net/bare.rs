@@ -37,7 +37,7 @@ pub(super) struct Mmsg {
     headers: Vec<libc::mmsghdr>,
 }
 
-const BATCH: usize = 32;
+pub(super) const BATCH: usize = 32;
 
 impl Mover for Mmsg {
     const NAME: &'static str = "bare sendmmsg";
@@ -82,6 +82,17 @@ impl Mover for Mmsg {
 }
 
 impl Mmsg {
+    /// Sends the datagrams that were received last back to where they came from.
+    pub(super) fn echo(&mut self, socket: &UdpSocket, count: usize) {
+        for index in 0..count {
+            self.parts[index].iov_len = self.headers[index].msg_len as usize;
+        }
+        let wanted = u32::try_from(count).unwrap();
+        // SAFETY: each header still points to its part and its address.
+        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), wanted, 0) };
+        assert_eq!(usize::try_from(sent), Ok(count));
+    }
+
     fn prepare(&mut self, index: usize) {
         let header = &mut self.headers[index].msg_hdr;
         header.msg_iov = &raw mut self.parts[index];

@@ -2,3 +2,4 @@
 
 mod bare;
 pub(crate) mod udp;
+pub(crate) mod uring;
