@@ -16,6 +16,7 @@
 //! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! cargo run --release -- uring [ROUNDS]                    ns of an echoed datagram by io_uring (Linux)
+//! cargo run --release --features aws-lc-rs -- ciphers [ROUNDS]   ns of sealing and opening a packet, by ring and aws-lc-rs
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- echo [ROUNDS]                     60 messages per second there and back, CPU of each
 //! cargo run --release -- turns [ROUNDS]                    round trips in one thread, without a runtime
@@ -26,6 +27,7 @@
 //! ```
 
 mod bare;
+mod ciphers;
 mod crowd;
 mod forged;
 mod heap;
@@ -104,6 +106,8 @@ fn main() -> ExitCode {
         ["uring"] => net::uring::table(5),
         #[cfg(target_os = "linux")]
         ["uring", rounds] => net::uring::table(number(rounds)),
+        ["ciphers"] => ciphers::table(5),
+        ["ciphers", rounds] => ciphers::table(number(rounds)),
         ["tokio"] => runtime::table(5),
         ["tokio", rounds] => runtime::table(number(rounds)),
         #[cfg(target_os = "linux")]
