@@ -5,7 +5,7 @@
 #   callgrind.sh                              the table, all implementations
 #   callgrind.sh table PEER..                 the table, these implementations (ww by-time repairs session encrypted ikcp.c kcp bare)
 #   callgrind.sh profile PEER SIZE WINDOW LOSS   where the instructions of one run go
-#   callgrind.sh crowd [PEER..]               instructions of the server's end per 1/30 s (nothing ikcp.c by-time sessions)
+#   callgrind.sh crowd [PEER..]               instructions of the server's end per 1/30 s (nothing ikcp.c by-time sessions encrypted)
 #   callgrind.sh crowd-profile PEER           where they go: inclusive, and by function
 set -eu
 cd "$(dirname "$0")"
@@ -125,7 +125,7 @@ crowd=200
 case ${1:-table} in
     crowd)
         shift
-        [ $# -gt 0 ] || set -- nothing ikcp.c by-time sessions
+        [ $# -gt 0 ] || set -- nothing ikcp.c by-time sessions encrypted
         crowd "$@"
         ;;
     crowd-profile) shift && crowd_profile "$@" ;;

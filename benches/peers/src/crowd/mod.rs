@@ -95,6 +95,7 @@ fn run(name: &str, crowd: Crowd) -> Found {
         "classic" => crowd.run(Bare::<Classic>::new, Bare::<Classic>::new),
         "by-time" => crowd.run(Bare::<ByTime>::new, Bare::<ByTime>::new),
         "sessions" => crowd.run(Server::new, Clients::new),
+        "encrypted" => crowd.run(Server::encrypted, Clients::encrypted),
         "datagrams" => {
             let by = By::Datagrams;
             crowd.run(|count, seed| Server::by(by, count, seed), |count, seed| Clients::by(by, count, seed))

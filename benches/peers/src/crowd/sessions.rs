@@ -1,4 +1,4 @@
-//! Sessions: one server with all of them, and their clients. Not encrypted, like KCP.
+//! Sessions: one server with all of them, and their clients. Not encrypted, like KCP, or encrypted.
 
 use super::Side;
 use super::bare::{address, index, random, time};
@@ -11,6 +11,8 @@ use whitewater::{Channel, ClientConfig, Event, ServerConfig, SessionConfig, Sess
 const SERVER: ([u8; 4], u16) = ([11, 0, 0, 1], 4000);
 /// That of a default session.
 pub(super) const CHANNEL: Channel = Channel::ordered(0);
+
+const ENCRYPTED: Suite = Suite::Noise(Pattern::Nn, Cipher::AesGcm);
 
 /// What carries the messages.
 #[derive(Clone, Copy)]
@@ -52,7 +54,16 @@ impl Server {
     }
 
     pub(super) fn by(by: By, count: usize, seed: u32) -> Self {
+        Self::of(Suite::Checked, by, count, seed)
+    }
+
+    pub(super) fn encrypted(count: usize, seed: u32) -> Self {
+        Self::of(ENCRYPTED, By::Channel, count, seed)
+    }
+
+    fn of(suite: Suite, by: By, count: usize, seed: u32) -> Self {
         let config = ServerConfig {
+            suites: vec![suite],
             max_sessions: u16::try_from(count).expect("a shard"),
             memory: 1 << 40,
             // Also the least that a network may have: all are in one.
@@ -125,7 +136,7 @@ impl Clients {
     }
 
     pub(super) fn encrypted(count: usize, seed: u32) -> Self {
-        Self::of(Suite::Noise(Pattern::Nn, Cipher::AesGcm), By::Channel, count, seed)
+        Self::of(ENCRYPTED, By::Channel, count, seed)
     }
 
     fn of(suite: Suite, by: By, count: usize, seed: u32) -> Self {
