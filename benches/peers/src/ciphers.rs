@@ -8,7 +8,7 @@ use crate::table::{Spread, spreads};
 /// Each cipher and size `rounds` times. The libraries take turns.
 pub(crate) fn table(rounds: usize) {
     for aes in [true, false] {
-        for size in [64, 1200] {
+        for size in [60, 64, 1195, 1200] {
             for keys in [1, KEYS] {
                 let name = if aes { "AES-256-GCM" } else { "ChaCha20-Poly1305" };
                 let mut found: Vec<_> = LIBRARIES.iter().map(|(name, _)| (*name, Vec::new())).collect();
