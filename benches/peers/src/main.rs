@@ -83,6 +83,12 @@ fn main() -> ExitCode {
             crowd::profile(peer, number(sessions), number(loss), number(seconds));
         }
         #[cfg(target_os = "linux")]
+        ["scale"] => crowd::scale::table(&[1000, 10_000, 50_000]),
+        #[cfg(target_os = "linux")]
+        ["scale", ref counts @ ..] => {
+            crowd::scale::table(&counts.iter().map(|count| number(count)).collect::<Vec<_>>());
+        }
+        #[cfg(target_os = "linux")]
         ["crowd-udp"] => crowd::udp::table(1000, 10),
         #[cfg(target_os = "linux")]
         ["crowd-udp", sessions] => crowd::udp::table(number(sessions), 10),

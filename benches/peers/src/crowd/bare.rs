@@ -49,6 +49,10 @@ impl<K: Kind> Bare<K> {
 }
 
 impl<K: Kind> Side for Bare<K> {
+    fn is_due(&self, now: u32) -> bool {
+        self.peers.poll_timeout().is_some_and(|at| at <= time(now))
+    }
+
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
         self.datagram.clear();
         self.datagram.extend_from_slice(datagram);
@@ -68,7 +72,7 @@ impl<K: Kind> Side for Bare<K> {
         }
     }
 
-    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+    fn recv(&mut self, _: u32, mut take: impl FnMut(&[u8])) {
         while let Some(event) = self.peers.poll_event() {
             let PeerEvent::Readable(id) = event else { continue };
             let peer = self.peers.peer(id).expect("it is up");

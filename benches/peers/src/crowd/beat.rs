@@ -49,7 +49,7 @@ impl<P: Peer> Side for Beat<P> {
         }
     }
 
-    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+    fn recv(&mut self, _: u32, mut take: impl FnMut(&[u8])) {
         for index in self.heard.drain(..) {
             while let Some(len) = self.peers[index].recv(&mut self.buf) {
                 take(&self.buf[..len]);

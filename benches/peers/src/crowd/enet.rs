@@ -1,13 +1,19 @@
 //! ENet, by rusty_enet: one host with all sessions, and one host per client.
 
+mod hosts;
+
 use super::Side;
 use super::udp::{Host, socket};
+pub(super) use hosts::Hosts;
 use rusty_enet::{
     Event, Host as Enet, HostSettings, MTU_MAX, Packet, PacketReceived, PeerID, ReadWrite, Socket,
     SocketOptions,
 };
+use std::cell::Cell;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::rc::Rc;
+use std::time::Duration;
 
 pub(super) struct Server {
     enet: Enet<Counted>,
@@ -85,17 +91,28 @@ pub(super) struct Clients {
     /// Clients with something to do, besides those whose turn it is: each has one turn every 10 ms.
     busy: Vec<usize>,
     arrived: Vec<Packet>,
+    clock: Clock,
 }
 
 impl Clients {
     pub(super) fn new(count: usize, _: u32) -> Self {
+        Self::by(count, Clock::default(), HostSettings::default)
+    }
+
+    /// In virtual time.
+    pub(super) fn simulated(count: usize, _: u32) -> Self {
+        let clock = Clock::default();
+        Self::by(count, clock.clone(), || HostSettings { time: clock.time(), ..HostSettings::default() })
+    }
+
+    fn by(count: usize, clock: Clock, settings: impl Fn() -> HostSettings) -> Self {
         let client = || {
-            let settings = HostSettings { peer_limit: 1, channel_limit: 1, ..HostSettings::default() };
+            let settings = HostSettings { peer_limit: 1, channel_limit: 1, ..settings() };
             let mut client = Client::new(ReadWrite::new(), settings).expect("a host");
             client.connect(SERVER, 1, 0).expect("a place");
             client
         };
-        Self { clients: (0..count).map(|_| client()).collect(), busy: Vec::new(), arrived: Vec::new() }
+        Self { clients: (0..count).map(|_| client()).collect(), busy: Vec::new(), arrived: Vec::new(), clock }
     }
 }
 
@@ -114,7 +131,8 @@ impl Side for Clients {
     }
 
     fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
-        let Self { clients, busy, arrived } = self;
+        let Self { clients, busy, arrived, clock } = self;
+        clock.0.set(now);
         busy.extend((now as usize % 10..clients.len()).step_by(10));
         for index in busy.drain(..) {
             serve(&mut clients[index], |packet| arrived.push(packet));
@@ -124,8 +142,9 @@ impl Side for Clients {
         }
     }
 
-    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
-        let Self { clients, busy, arrived } = self;
+    fn recv(&mut self, now: u32, mut take: impl FnMut(&[u8])) {
+        let Self { clients, busy, arrived, clock } = self;
+        clock.0.set(now);
         busy.iter().for_each(|index| serve(&mut clients[*index], |packet| arrived.push(packet)));
         arrived.drain(..).for_each(|packet| take(packet.data()));
     }
@@ -138,6 +157,17 @@ fn serve(client: &mut Client, mut take: impl FnMut(Packet)) {
             Event::Receive { packet, .. } => take(packet),
             Event::Disconnect { .. } => panic!("it is in use"),
         }
+    }
+}
+
+/// Virtual time, ms.
+#[derive(Clone, Default)]
+struct Clock(Rc<Cell<u32>>);
+
+impl Clock {
+    fn time(&self) -> Box<dyn Fn() -> Duration> {
+        let now = Rc::clone(&self.0);
+        Box::new(move || Duration::from_millis(u64::from(now.get()) + 1000))
     }
 }
 

@@ -9,12 +9,17 @@ mod beat;
 mod enet;
 mod nothing;
 mod path;
+mod quic;
+mod renet;
+#[cfg(target_os = "linux")]
+pub(crate) mod scale;
 mod sessions;
 #[cfg(target_os = "linux")]
 pub(crate) mod still;
 #[cfg(target_os = "linux")]
 pub(crate) mod udp;
 
+use crate::heap;
 use crate::ikcp::Ikcp;
 use crate::rust::Rust;
 use bare::{Bare, ByTime, Classic};
@@ -33,7 +38,12 @@ trait Side {
     /// Does what is due and passes outgoing datagrams to `out`.
     fn update(&mut self, now: u32, out: impl FnMut(usize, &[u8]));
     /// Passes each received message to `take`.
-    fn recv(&mut self, take: impl FnMut(&[u8]));
+    fn recv(&mut self, now: u32, take: impl FnMut(&[u8]));
+    /// Whether a server that sleeps until its next timer or datagram would wake up for a timer. By default it is
+    /// called in each ms.
+    fn is_due(&self, _now: u32) -> bool {
+        true
+    }
 }
 
 /// The results of a run.
@@ -121,17 +131,8 @@ impl Crowd {
         clients: impl Fn(usize, u32) -> C,
     ) -> Found {
         let (count, end) = (self.sessions, WARM + 1000 * self.seconds);
-        let mut world = World {
-            server: server(count, 0),
-            clients: clients(count, 1),
-            up: Path::new(DELAY, self.loss, 1),
-            down: Path::new(DELAY, self.loss, 2),
-            sends: [3, 5].map(|seed| Agenda::new(if self.is_idle { 0 } else { count }, seed)),
-            latencies: vec![0; LONGEST],
-            arrived: Batch::default(),
-            leaving: Batch::default(),
-            cpu: 0.0,
-        };
+        let start = if self.is_idle { u32::MAX } else { START };
+        let mut world = World::new(count, self.loss, start, server, clients);
         (0..WARM).for_each(|now| world.tick(now));
         let (sent, bytes, cpu) = (world.down.datagrams, world.down.bytes, world.cpu);
         world.latencies.fill(0);
@@ -169,8 +170,9 @@ struct World<S, C> {
     clients: C,
     up: Path,
     down: Path,
-    /// Who sends when, on each side.
+    /// Who sends when, on each side, and from which ms on.
     sends: [Agenda; 2],
+    start: u32,
     /// Number of messages by their latency in ms.
     latencies: Vec<u64>,
     /// What the server receives in one ms, and what it sends.
@@ -178,31 +180,64 @@ struct World<S, C> {
     leaving: Batch,
     /// CPU seconds of the server's side.
     cpu: f64,
+    /// What the server's side has on the heap, if that is counted, bytes.
+    heap: usize,
+    /// In how many ms a timer of the server's side was due.
+    wakes: u64,
 }
 
 impl<S: Side, C: Side> World<S, C> {
+    /// Both sides of `count` sessions, which send messages from the ms `start` on.
+    fn new(
+        count: usize,
+        loss: u32,
+        start: u32,
+        server: impl Fn(usize, u32) -> S,
+        clients: impl Fn(usize, u32) -> C,
+    ) -> Self {
+        let before = heap::live();
+        let server = server(count, 0);
+        Self {
+            server,
+            heap: heap::live() - before,
+            clients: clients(count, 1),
+            up: Path::new(DELAY, loss, 1),
+            down: Path::new(DELAY, loss, 2),
+            sends: [3, 5].map(|seed| Agenda::new(count, seed)),
+            start,
+            latencies: vec![0; LONGEST],
+            arrived: Batch::default(),
+            leaving: Batch::default(),
+            cpu: 0.0,
+            wakes: 0,
+        }
+    }
+
     fn tick(&mut self, now: u32) {
-        let Self { server, clients, up, down, sends, latencies, arrived, leaving, cpu } = self;
+        let Self { server, clients, up, down, sends, start, latencies, arrived, leaving, cpu, heap, wakes } =
+            self;
         let mut note = |message: &[u8]| {
             let sent = message.first_chunk().map_or(0, |sent| u32::from_le_bytes(*sent));
             latencies[((now - sent) as usize).min(LONGEST - 1)] += 1;
         };
         let mut message = [0x5a; SIZE];
         message[..4].copy_from_slice(&now.to_le_bytes());
-        let due = |agenda: &Agenda| if now < START { Vec::new() } else { agenda.of(now).to_vec() };
+        let due = |agenda: &Agenda| if now < *start { Vec::new() } else { agenda.of(now).to_vec() };
         let [for_server, for_clients] = sends;
         let (for_server, for_clients) = (due(for_server), due(for_clients));
 
         arrived.clear();
         up.arrive(now, |index, datagram| arrived.push(index, datagram));
         leaving.clear();
-        let start = thread_time();
+        *wakes += u64::from(server.is_due(now));
+        let (began, live) = (thread_time(), heap::live());
         serve(server, now, arrived, (&for_server, &message), leaving, &mut note);
-        *cpu += thread_time() - start;
+        *cpu += thread_time() - began;
+        *heap = heap.wrapping_add(heap::live().wrapping_sub(live));
         leaving.each(|index, datagram| down.carry(now, index, datagram));
 
         down.arrive(now, |index, datagram| clients.input(now, index, datagram));
-        clients.recv(&mut note);
+        clients.recv(now, &mut note);
         for_clients.into_iter().for_each(|index| clients.send(now, index, &message));
         clients.update(now, |index, datagram| up.carry(now, index, datagram));
     }
@@ -229,7 +264,7 @@ fn serve<S: Side>(
     note: impl FnMut(&[u8]),
 ) {
     arrived.each(|index, datagram| server.input(now, index, datagram));
-    server.recv(note);
+    server.recv(now, note);
     senders.iter().for_each(|index| server.send(now, *index, message));
     server.update(now, |index, datagram| leaving.push(index, datagram));
 }

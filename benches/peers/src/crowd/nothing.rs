@@ -15,6 +15,10 @@ impl Nothing {
 }
 
 impl Side for Nothing {
+    fn is_due(&self, _: u32) -> bool {
+        false
+    }
+
     fn input(&mut self, _: u32, index: usize, datagram: &[u8]) {
         self.received.push(index, datagram);
     }
@@ -28,7 +32,7 @@ impl Side for Nothing {
         self.sent.clear();
     }
 
-    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+    fn recv(&mut self, _: u32, mut take: impl FnMut(&[u8])) {
         self.received.each(|_, message| take(message));
         self.received.clear();
     }

@@ -80,6 +80,10 @@ impl Server {
 }
 
 impl Side for Server {
+    fn is_due(&self, now: u32) -> bool {
+        self.sessions.poll_timeout().is_some_and(|at| at <= time(now))
+    }
+
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
         self.buf.clear();
         self.buf.extend_from_slice(datagram);
@@ -100,7 +104,7 @@ impl Side for Server {
         }
     }
 
-    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+    fn recv(&mut self, _: u32, mut take: impl FnMut(&[u8])) {
         while let Some((id, event)) = self.sessions.poll_event() {
             match event {
                 Event::Connected => {
@@ -203,7 +207,7 @@ impl Side for Clients {
         }
     }
 
-    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+    fn recv(&mut self, _: u32, mut take: impl FnMut(&[u8])) {
         for index in self.heard.drain(..) {
             let client = &mut self.clients[index];
             while let Some(event) = client.poll_event() {
@@ -215,5 +219,6 @@ impl Side for Clients {
     }
 }
 
+const ENCRYPTED: Suite = Suite::Noise(Pattern::Nn, Cipher::AesGcm);
 /// Clients that connect in the same ms.
 const STARTS: usize = 20;

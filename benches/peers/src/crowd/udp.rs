@@ -141,7 +141,7 @@ pub(super) fn converse(
     let mut times = Vec::new();
     each_ms(clock, end, agenda, |from, now, sends, message| {
         sockets.receive(|index, datagram| side.input(now, index, datagram));
-        side.recv(|message| note(&mut times, clock, now, message));
+        side.recv(now, |message| note(&mut times, clock, now, message));
         sends.iter().for_each(|index| side.send(now, *index, message));
         for ms in from..=now {
             side.update(ms, |index, datagram| drop(sockets.all[index].send(datagram)));
@@ -269,7 +269,7 @@ impl<P: Peer> Host for OneByOne<P> {
                 Err(_) => {} // about a datagram that did not arrive
             }
         }
-        blocks.recv(take);
+        blocks.recv(now, take);
         sends.iter().for_each(|index| blocks.send(now, *index, message));
         for ms in from..=now {
             blocks.update(ms, |index, datagram| {

@@ -1,0 +1,175 @@
+//! What a server costs for each of 1000, 10,000 and 50,000 sessions: idle, and when each sends 64 bytes both ways 30 times a
+//! second. Everything is in memory and in virtual time. Of the time only what the server's ends take counts, and of the heap
+//! only what they hold.
+
+use super::bare::{Bare, ByTime};
+use super::beat::Beat;
+use super::enet;
+use super::nothing::Nothing;
+use super::quic::Ends;
+use super::renet;
+use super::sessions::{Clients, Server};
+use super::{Side, World};
+use crate::heap;
+use crate::ikcp::Ikcp;
+use std::time::Instant;
+
+/// A row each for every number of sessions and every peer, then how the time grows with the number.
+pub(crate) fn table(counts: &[usize]) {
+    heap::start();
+    println!("{HEADER}");
+    let mut all: Vec<(&str, Vec<(usize, Found)>)> = PEERS.iter().map(|name| (*name, Vec::new())).collect();
+    for &count in [FEW].iter().chain(counts) {
+        for (name, found) in &mut all {
+            let estimate =
+                found.last().map_or(0.0, |(fewer, found)| found.real * count as f64 / *fewer as f64);
+            if estimate > LIMIT {
+                println!("| {count} | {name} | not run: it would take some {estimate:.0} s |||||||||");
+                continue;
+            }
+            let this = run(name, count);
+            this.print(count, name);
+            found.push((count, this));
+        }
+    }
+    growth(&all);
+}
+
+/// Columns of the table, and what they mean.
+const HEADER: &str = "\
+Server's ends in memory, one thread, 25 ms each way, no loss. `tick`: CPU of one session in 1/30 s. `cores`: what all sessions \
+take at 30 Hz. `heap`: requested bytes, with the tables of the server. `latency`: of a message, in virtual time. `wake-ups`: ms of a \
+second in which a timer is due. ikcp.c, ENet and renet are called every 10 ms, as they ask. A host of ENet has at most 4095 peers and a \
+server of netcode, below renet, 1024 clients: more sessions are on several of them.
+
+| sessions | | tick idle, ns | tick at 30 Hz, ns | cores | heap idle, bytes | heap at 30 Hz, bytes | p50, ms | p99, ms | wake-ups a second idle | at 30 Hz |
+|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
+
+const PEERS: [&str; 8] = [
+    "harness",
+    "bare KCP",
+    "session",
+    "session, encrypted",
+    "ikcp.c",
+    "ENet",
+    "renet, encrypted",
+    "quinn, encrypted",
+];
+
+fn run(name: &str, count: usize) -> Found {
+    match name {
+        "harness" => measure(count, Nothing::new, Nothing::new),
+        "bare KCP" => measure(count, Bare::<ByTime>::new, Bare::<ByTime>::new),
+        "session" => measure(count, Server::new, Clients::new),
+        "session, encrypted" => measure(count, Server::encrypted, Clients::encrypted),
+        "ikcp.c" => measure(count, Beat::<Ikcp>::new, Beat::<Ikcp>::new),
+        "ENet" => measure(count, enet::Hosts::new, enet::Clients::simulated),
+        "renet, encrypted" => measure(count, renet::Servers::new, renet::Clients::new),
+        "quinn, encrypted" => measure(count, Ends::server, Ends::clients),
+        _ => panic!("{name}: none of {PEERS:?}"),
+    }
+}
+
+/// A phase of a run: idle, or at 30 Hz.
+struct Phase {
+    /// ns per session in 1/30 s.
+    tick: f64,
+    /// Bytes per session.
+    heap: f64,
+    /// A second.
+    wakes: f64,
+}
+
+struct Found {
+    idle: Phase,
+    busy: Phase,
+    /// ms from sending to receiving, in both directions.
+    p50: u32,
+    p99: u32,
+    /// Percentage of the messages that did not arrive in time.
+    missing: f64,
+    /// What the run took, s.
+    real: f64,
+}
+
+fn measure<S: Side, C: Side>(
+    count: usize,
+    server: impl Fn(usize, u32) -> S,
+    clients: impl Fn(usize, u32) -> C,
+) -> Found {
+    let began = Instant::now();
+    // Handshakes, and then until everybody has freed what is only needed for them.
+    let idle = u32::try_from(count / STARTS).expect("thousands") + SETTLE;
+    let load = idle + 1000 * IDLE;
+    let mut world = World::new(count, 0, load, server, clients);
+    (0..idle).for_each(|now| world.tick(now));
+    let idle = phase(&mut world, count, idle, IDLE);
+    let (warm, seconds) = (load + WARM, (MESSAGES / count as u32).clamp(1, 6));
+    (load..warm).for_each(|now| world.tick(now));
+    world.latencies.fill(0);
+    let busy = phase(&mut world, count, warm, seconds);
+    let total: u64 = world.latencies.iter().sum();
+    Found {
+        idle,
+        busy,
+        p50: world.quantile(total / 2),
+        p99: world.quantile(total / 100 * 99),
+        missing: 100.0 - total as f64 / (60 * count as u64 * u64::from(seconds)) as f64 * 100.0,
+        real: began.elapsed().as_secs_f64(),
+    }
+}
+
+/// The ms from `from` on, for so many seconds.
+fn phase<S: Side, C: Side>(world: &mut World<S, C>, count: usize, from: u32, seconds: u32) -> Phase {
+    let (cpu, wakes) = (world.cpu, world.wakes);
+    (from..from + 1000 * seconds).for_each(|now| world.tick(now));
+    let (count, seconds) = (count as f64, f64::from(seconds));
+    Phase {
+        tick: (world.cpu - cpu) * 1e9 / count / seconds / 30.0,
+        heap: world.heap as f64 / count,
+        wakes: (world.wakes - wakes) as f64 / seconds,
+    }
+}
+
+impl Found {
+    fn print(&self, count: usize, name: &str) {
+        let Self { idle, busy, p50, p99, missing, .. } = self;
+        println!(
+            "| {count} | {name} | {:.0} | {:.0} | {:.3} | {:.0} | {:.0} | {p50} | {p99} | {:.0} | {:.0} |{}",
+            idle.tick,
+            busy.tick,
+            busy.tick * 30.0 * count as f64 / 1e9,
+            idle.heap,
+            busy.heap,
+            idle.wakes,
+            busy.wakes,
+            if *missing > 1.0 { format!(" {missing:.1} % of messages missing") } else { String::new() }
+        );
+    }
+}
+
+/// How often a tick at each number takes as long as at the smallest.
+fn growth(all: &[(&str, Vec<(usize, Found)>)]) {
+    println!("\nA tick at 30 Hz, as a multiple of one of {FEW} sessions:\n");
+    for (name, found) in all {
+        let Some(((_, few), more)) = found.split_first() else { continue };
+        let times =
+            more.iter().map(|(count, found)| format!("{count}: {:.2}", found.busy.tick / few.busy.tick));
+        println!("- {name}: {}", times.collect::<Vec<_>>().join(", "));
+    }
+}
+
+/// What growth is compared with.
+const FEW: usize = 300;
+/// Clients that connect in the same ms.
+const STARTS: usize = 20;
+/// From the last start of a client to the measurement, ms.
+const SETTLE: u32 = 4000;
+/// How long the idle part is measured, s.
+const IDLE: u32 = 2;
+/// From the start of the load to its measurement, ms: acknowledgements have learnt to wait for messages.
+const WARM: u32 = 3000;
+/// Seconds of the load that are measured, times sessions: at least 1 s, at most 6.
+const MESSAGES: u32 = 40_000;
+/// Longest run, s.
+const LIMIT: f64 = 100.0;
