@@ -142,6 +142,14 @@ tables:
       cargo run -q --release --all-features --example families -- 4 curve "$scratch/loss.svg" && \
       cmp docs/loss.svg "$scratch/loss.svg" && rm -r "$scratch"
 
+# Takes the figures of the documents again into `folder`, and says which have moved by more than 10 %: `just figures /tmp/f 'cargo run'`, `just figures /tmp/f --write`.
+figures folder *args:
+    tools/figures.py '{{ folder }}' {{ args }}
+
+# Tests the program that does this, and that it understands what the documents say of their figures.
+figures-test:
+    python3 tools/figures_test.py
+
 # Mutation tests, for example `just mutants 'src/packet/**' --lib --test messages`; needs cargo-mutants.
 mutants files *tests:
     cargo mutants --jobs 1 --file '{{ files }}' -- {{ tests }}
