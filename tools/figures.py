@@ -186,7 +186,8 @@ def fitting(figure, output):
 def compare(figure, new):
     """Each row as it is now, and what has moved. A cell that the reader leaves out, as None, stays as it is."""
     rows, report = [], []
-    width, found = align(figure.rows, new)
+    # A table of one row needs no name for it.
+    width, found = (0, new) if len(figure.rows) == len(new) == 1 else align(figure.rows, new)
     for index, (old, row) in enumerate(zip(figure.rows, found)):
         at = f"{figure.path}:{figure.first + index + 1}"
         if row is None:
@@ -258,6 +259,51 @@ def read_lossy(output):
         yield [window] + [ratio for of, _, ratio in found if of == window]
 
 
+def read_wire(output):
+    """When as many are sent as the window allows."""
+    of = dict(re.findall(r"(?m)^\| (\S.*?) \| ([\d.]+) ", output))
+    names = ["ikcp.c, messages", "ww, messages", "ww, stream"]
+    names += [f"session, encrypted, {way}" for way in ("by KCP", "stream", "in packets")]
+    yield [of[name] for name in names]
+
+
+def read_presets(output):
+    for line in output.split("\n"):
+        if match := re.match(r"(\S.*?) +(\d+/\d+) +(.*)", line):
+            yield [match[1], match[2], *match[3].split()]
+
+
+def scaled(of, by):
+    """`value [least..most]` of each, times `by`."""
+
+    def times(number):
+        return f"{float(number) * by:.3g}"
+
+    return [f"{times(value)} [{'..'.join(times(end) for end in ends.split('..'))}]" for value, _, ends in of.values()]
+
+
+def read_tokio(output):
+    (_, bulk), (_, bulk_cpu), (_, small), (_, small_cpu), (_, turns), _ = rows_of(
+        output, r"(?:bulk|64-byte messages|ping-pong p50|  CPU, both ends) +"
+    )
+    turns.pop("udp", None)
+    yield ["bulk, MB/s", *scaled(bulk, 1)]
+    yield ["CPU of both ends, ms/MB", *scaled(bulk_cpu, 1e-3)]
+    yield ["messages, million/s", *scaled(small, 1e-3)]
+    yield ["CPU of both ends, ns each", *scaled(small_cpu, 1)]
+    yield ["ping-pong p50, µs", *scaled(turns, 1)]
+
+
+def read_echo(output):
+    # The document has bare UDP first.
+    p50, cpu = [{"udp": of["udp"], **of} for _, of in rows_of(output, r"(?:60 Hz echo, p50|  CPU, both ends) +")]
+    yield ["CPU, µs", *scaled(cpu, 1e-3)]
+    yield ["of bare UDP's"] + [f"{float(value) / float(cpu['udp'][0]):.2f}" for value, _, _ in cpu.values()]
+    yield ["p50, µs", *scaled(p50, 1)]
+    # strace counts them.
+    yield ["system calls: sent, received, waited"] + [None] * len(cpu)
+
+
 def read_callgrind(output):
     for line in output.split("\n"):
         if match := re.match(r"(\d+) (\d+) (\d+) ", line):
@@ -321,6 +367,10 @@ READERS = {
     "forged": read_forged,
     "memory": read_memory,
     "lossy": read_lossy,
+    "wire": read_wire,
+    "presets": read_presets,
+    "tokio": read_tokio,
+    "echo": read_echo,
     "callgrind": read_callgrind,
     "callgrind-crowd": read_callgrind_crowd,
     "crowd": read_crowd,
@@ -414,7 +464,7 @@ def take(chosen, args):
             continue
         try:
             new = read(figure, output)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError) as error:
             problems += 1
             say(f"unread: {figure.place()} the reader {figure.reader} does not understand what is printed: {error!r}")
             continue

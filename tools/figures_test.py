@@ -118,6 +118,26 @@ class Readers(unittest.TestCase):
         output = "\n".join([row.format(20, 1.45), row.format(60, 1.22)])
         self.assertEqual(self.read("lossy", output), [["128", "1.45", "1.22"]])
 
+    def test_wire(self):
+        names = ["ikcp.c, messages", "kcp, messages", "ww, messages", "ww, stream"]
+        names += ["session, encrypted, by KCP", "session, encrypted, stream", "session, encrypted, in packets"]
+        output = "\n".join(f"| {name} | {index}.5 (1.0) | 9.9 (9.0) |" for index, name in enumerate(names))
+        self.assertEqual(self.read("wire", output), [["0.5", "2.5", "3.5", "4.5", "5.5", "6.5"]])
+
+    def test_presets(self):
+        output = "          came back      p50\nclassic   274/480       2534    6269    6385    6419        50         1.03"
+        self.assertEqual(self.read("presets", output), [["classic", "274/480", "2534", "6269", "6385", "6419", "50", "1.03"]])
+
+    def test_echo_and_tokio(self):
+        ways = "udp 127000 {0} [122000..141000]  bare 174000 {0} (1.4x) [172000..198000]"
+        echo = f"60 Hz echo, p50   {ways.format('us')}\n  CPU, both ends  {ways.format('ns')}"
+        cpu = ["CPU, µs", "127 [122..141]", "174 [172..198]"]
+        self.assertEqual(self.read("echo", echo)[:2], [cpu, ["of bare UDP's", "1.00", "1.37"]])
+        lines = [f"{name:<18}{ways.format('x')}" for load in ("bulk", "64-byte messages", "ping-pong p50") for name in (load, "  CPU, both ends")]
+        rows = self.read("tokio", "\n".join(lines))
+        self.assertEqual(rows[1], ["CPU of both ends, ms/MB", *cpu[1:]])
+        self.assertEqual(len(rows[4]), 2)
+
     def test_turns(self):
         output = "round trip p50     udp 6.10 us [6.1..7.1]  bare 7.50 us (1.2x) [7.4..9.6]\n  datagrams        bare 2.00"
         self.assertEqual(self.read("turns", output), [["p50, µs", "6.10 [6.1..7.1]", "7.50 [7.4..9.6]"], ["datagrams", None, "2.00"]])

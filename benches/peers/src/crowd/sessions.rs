@@ -72,6 +72,7 @@ impl Server {
             accepts_per_second: 1_000_000,
             accept_burst: 1_000_000,
             challenges_per_second: 1_000_000,
+            memory: 1 << 40, // as of bare KCP
             ..ServerConfig::insecure(SessionConfig::default())
         };
         let sessions = Sessions::new(&config, random(seed)).expect("it is in range");
