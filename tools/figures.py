@@ -350,15 +350,15 @@ def read_turns(output):
 
 
 def read_udp(output):
-    row = None
+    ways = ["std, one by one", "bare sendmmsg", "bare GSO and GRO", "ours, batched"]
+    loads = {}
     for line in output.split("\n"):
-        if match := re.match(r"  (\S.*?) +send +(\d+) \[.*?\]  receive +(\d+) ", line):
-            row[1].append(f"{match[2]} + {match[3]}")
-        elif re.match(r"\d+ B to ", line):
-            row and (yield [row[0], *row[1]])
-            row = line.strip(), []
-    # A way that cannot be taken has no line.
-    row and (yield [row[0], *row[1]])
+        if re.match(r"\d+ B to ", line):
+            of = loads[line.strip().replace("each of ", "")] = {}
+        elif match := re.match(r"  (\S.*?) +send +(\d+) \[.*?\]  receive +(\d+) ", line):
+            of[match[1]] = f"{match[2]} + {match[3]}"
+    for load, of in loads.items():
+        yield [load, *(of.get(way, "-") for way in ways)]
 
 
 READERS = {
