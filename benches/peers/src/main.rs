@@ -89,6 +89,10 @@ fn main() -> ExitCode {
             crowd::scale::table(&counts.iter().map(|count| number(count)).collect::<Vec<_>>());
         }
         #[cfg(target_os = "linux")]
+        ["shards"] => crowd::scale::shards(5000),
+        #[cfg(target_os = "linux")]
+        ["shards", sessions] => crowd::scale::shards(number(sessions)),
+        #[cfg(target_os = "linux")]
         ["crowd-udp"] => crowd::udp::table(1000, 10),
         #[cfg(target_os = "linux")]
         ["crowd-udp", sessions] => crowd::udp::table(number(sessions), 10),

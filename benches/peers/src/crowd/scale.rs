@@ -12,6 +12,9 @@ use super::sessions::{Clients, Server};
 use super::{Side, World};
 use crate::heap;
 use crate::ikcp::Ikcp;
+use std::num::NonZero;
+use std::sync::Barrier;
+use std::thread;
 use std::time::Instant;
 
 /// A row each for every number of sessions and every peer, then how the time grows with the number.
@@ -33,6 +36,36 @@ pub(crate) fn table(counts: &[usize]) {
         }
     }
     growth(&all);
+}
+
+/// How many ticks of encrypted sessions a second of CPU is enough for, with as many shards as there are cores and fewer. Each
+/// shard is a server in a thread of its own, as with `thread::Server`, but without sockets: they share memory and caches only.
+pub(crate) fn shards(sessions: usize) {
+    println!(
+        "{sessions} encrypted sessions a shard, 30 x 64 B a second both ways; the servers' ends in memory"
+    );
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut alone = 0.0;
+    for count in 1..=cores {
+        let start = Barrier::new(count);
+        let ticks: f64 = thread::scope(|scope| {
+            let shards: Vec<_> = (0..count).map(|_| scope.spawn(|| shard(sessions, &start))).collect();
+            shards.into_iter().map(|shard| shard.join().expect("no panic")).sum()
+        });
+        if count == 1 {
+            alone = ticks;
+        }
+        println!("  {count:2} of {cores} cores: {ticks:9.0} ticks a second ({:.2}x)", ticks / alone);
+    }
+}
+
+/// Ticks that a second of CPU is enough for, while all shards are at work.
+fn shard(sessions: usize, start: &Barrier) -> f64 {
+    let load = u32::try_from(sessions / STARTS).expect("thousands") + SETTLE;
+    let mut world = World::new(sessions, 0, load, Server::encrypted, Clients::encrypted);
+    (0..load + WARM).for_each(|now| world.tick(now));
+    start.wait();
+    1e9 / phase(&mut world, sessions, load + WARM, 4).tick
 }
 
 /// Columns of the table, and what they mean.
