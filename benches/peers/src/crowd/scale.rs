@@ -9,13 +9,12 @@ use super::nothing::Nothing;
 use super::quic::Ends;
 use super::renet;
 use super::sessions::{Clients, Server};
-use super::{Side, World};
+use super::{Side, World, thread_time};
 use crate::heap;
 use crate::ikcp::Ikcp;
 use std::num::NonZero;
 use std::sync::Barrier;
 use std::thread;
-use std::time::Instant;
 
 /// A row each for every number of sessions and every peer, then how the time grows with the number.
 pub(crate) fn table(counts: &[usize]) {
@@ -25,9 +24,9 @@ pub(crate) fn table(counts: &[usize]) {
     for &count in [FEW].iter().chain(counts) {
         for (name, found) in &mut all {
             let estimate =
-                found.last().map_or(0.0, |(fewer, found)| found.real * count as f64 / *fewer as f64);
+                found.last().map_or(0.0, |(fewer, found)| found.total * work(count) / work(*fewer));
             if estimate > LIMIT {
-                println!("| {count} | {name} | not run: it would take some {estimate:.0} s |||||||||");
+                println!("| {count} | {name} | not run: it would take some {estimate:.0} s of CPU |||||||||");
                 continue;
             }
             let this = run(name, count);
@@ -121,8 +120,8 @@ struct Found {
     p99: u32,
     /// Percentage of the messages that did not arrive in time.
     missing: f64,
-    /// What the run took, s.
-    real: f64,
+    /// CPU time of the whole run, both sides, s.
+    total: f64,
 }
 
 fn measure<S: Side, C: Side>(
@@ -130,14 +129,14 @@ fn measure<S: Side, C: Side>(
     server: impl Fn(usize, u32) -> S,
     clients: impl Fn(usize, u32) -> C,
 ) -> Found {
-    let began = Instant::now();
+    let began = thread_time();
     // Handshakes, and then until everybody has freed what is only needed for them.
     let idle = u32::try_from(count / STARTS).expect("thousands") + SETTLE;
     let load = idle + 1000 * IDLE;
     let mut world = World::new(count, 0, load, server, clients);
     (0..idle).for_each(|now| world.tick(now));
     let idle = phase(&mut world, count, idle, IDLE);
-    let (warm, seconds) = (load + WARM, (MESSAGES / count as u32).clamp(1, 6));
+    let (warm, seconds) = (load + WARM, seconds(count));
     (load..warm).for_each(|now| world.tick(now));
     world.latencies.fill(0);
     let busy = phase(&mut world, count, warm, seconds);
@@ -148,8 +147,18 @@ fn measure<S: Side, C: Side>(
         p50: world.quantile(total / 2),
         p99: world.quantile(total / 100 * 99),
         missing: 100.0 - total as f64 / (60 * count as u64 * u64::from(seconds)) as f64 * 100.0,
-        real: began.elapsed().as_secs_f64(),
+        total: thread_time() - began,
     }
+}
+
+/// How long the load of so many sessions is measured, s.
+fn seconds(count: usize) -> u32 {
+    (MESSAGES / count as u32).clamp(1, 6)
+}
+
+/// Session-seconds of load in a run, which take most of its time.
+fn work(count: usize) -> f64 {
+    count as f64 * (f64::from(seconds(count)) + f64::from(WARM) / 1000.0)
 }
 
 /// The ms from `from` on, for so many seconds.
@@ -181,13 +190,17 @@ impl Found {
     }
 }
 
-/// How often a tick at each number takes as long as at the smallest.
+/// How often a tick at each number takes as long as at the smallest, without what the harness takes, the first peer.
 fn growth(all: &[(&str, Vec<(usize, Found)>)]) {
-    println!("\nA tick at 30 Hz, as a multiple of one of {FEW} sessions:\n");
-    for (name, found) in all {
-        let Some(((_, few), more)) = found.split_first() else { continue };
-        let times =
-            more.iter().map(|(count, found)| format!("{count}: {:.2}", found.busy.tick / few.busy.tick));
+    println!("\nA tick at 30 Hz without the harness, as a multiple of one of {FEW} sessions:\n");
+    let Some(((_, harness), peers)) = all.split_first() else { return };
+    let alone = |(count, found): &(usize, Found)| {
+        let harness = harness.iter().find(|(same, _)| same == count);
+        found.busy.tick - harness.map_or(0.0, |(_, found)| found.busy.tick)
+    };
+    for (name, found) in peers {
+        let Some((few, more)) = found.split_first() else { continue };
+        let times = more.iter().map(|at| format!("{}: {:.2}", at.0, alone(at) / alone(few)));
         println!("- {name}: {}", times.collect::<Vec<_>>().join(", "));
     }
 }
@@ -201,8 +214,8 @@ const SETTLE: u32 = 4000;
 /// How long the idle part is measured, s.
 const IDLE: u32 = 2;
 /// From the start of the load to its measurement, ms: acknowledgements have learnt to wait for messages.
-const WARM: u32 = 3000;
+const WARM: u32 = 2000;
 /// Seconds of the load that are measured, times sessions: at least 1 s, at most 6.
 const MESSAGES: u32 = 40_000;
-/// Longest run, s.
-const LIMIT: f64 = 100.0;
+/// Longest run, s of CPU.
+const LIMIT: f64 = 200.0;
