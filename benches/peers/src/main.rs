@@ -19,6 +19,7 @@
 //! cargo run --release --features aws-lc-rs -- ciphers [ROUNDS]   ns of sealing and opening a packet, by ring and aws-lc-rs
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- echo [ROUNDS]                     60 messages per second there and back, CPU of each
+//! cargo run --release -- blocking [ROUNDS]                 messages per second of calls that block, both ways of bare KCP
 //! cargo run --release -- turns [ROUNDS]                    round trips in one thread, without a runtime
 //! cargo run --release -- lab [SECONDS ROUNDS]             latency and bytes between two namespaces (Linux, root)
 //! cargo run --release -- lab-transfers [ROUNDS [NAME]]    20 MB between them
@@ -136,6 +137,8 @@ fn main() -> ExitCode {
         ["lab-smoke"] => println!("skipped    lab: it needs Linux"),
         ["echo"] => runtime::echo(5),
         ["echo", rounds] => runtime::echo(number(rounds)),
+        ["blocking"] => blocking::table(5),
+        ["blocking", rounds] => blocking::table(number(rounds)),
         ["turns"] => turns::table(5),
         ["turns", rounds] => turns::table(number(rounds)),
         ["turns-one", peer, count] => turns::one(peer, number(count)),
@@ -146,7 +149,7 @@ fn main() -> ExitCode {
                  | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | crowd-udp [SESSIONS [SECONDS]] | crowd-udp-one PEER SESSIONS SECONDS \
                  | still [SESSIONS [SECONDS]] \
                  | lab [SECONDS ROUNDS] | lab-transfers [ROUNDS [NAME]] | lab-smoke | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
-                 | echo [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
+                 | echo [ROUNDS] | blocking [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|unspawned|echo COUNT"
             );
             return ExitCode::FAILURE;
         }

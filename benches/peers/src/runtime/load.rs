@@ -4,13 +4,13 @@ use super::Load;
 use super::pairs::Stream;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::task::JoinHandle;
 
 /// Runs the load. Returns the median round trip in seconds, if it has round trips.
 pub(super) async fn run(near: Box<dyn Stream>, far: Box<dyn Stream>, load: Load) -> f64 {
     match load {
         Load::Bulk(bytes) => one_way(near, far, bytes, 64 << 10).await,
         Load::Messages(count) => one_way(near, far, count * 64, 64).await,
+        Load::Unspawned(count) => tokio::join!(ping(near, count, Duration::ZERO), pong(far, count)).0,
         Load::PingPong(count) | Load::Echo(count) => ping_pong(near, far, count, load.pause()).await,
     }
 }
@@ -34,7 +34,14 @@ async fn one_way(mut near: Box<dyn Stream>, mut far: Box<dyn Stream>, bytes: usi
 
 /// Both ends run in tasks of their own, as in a program. The future that is not spawned waits for them.
 async fn ping_pong(near: Box<dyn Stream>, far: Box<dyn Stream>, count: usize, pause: Duration) -> f64 {
-    tokio::spawn(ping(near, tokio::spawn(pong(far, count)), count, pause)).await.expect("no panic")
+    let far = tokio::spawn(pong(far, count));
+    tokio::spawn(async move {
+        let p50 = ping(near, count, pause).await;
+        drop(far.await.expect("no panic"));
+        p50
+    })
+    .await
+    .expect("no panic")
 }
 
 async fn pong(mut far: Box<dyn Stream>, count: usize) -> Box<dyn Stream> {
@@ -47,12 +54,7 @@ async fn pong(mut far: Box<dyn Stream>, count: usize) -> Box<dyn Stream> {
     far
 }
 
-async fn ping(
-    mut near: Box<dyn Stream>,
-    echo: JoinHandle<Box<dyn Stream>>,
-    count: usize,
-    pause: Duration,
-) -> f64 {
+async fn ping(mut near: Box<dyn Stream>, count: usize, pause: Duration) -> f64 {
     let mut times = Vec::with_capacity(count);
     let mut buf = [0; 64];
     for _ in 0..count {
@@ -65,7 +67,6 @@ async fn ping(
         near.read_exact(&mut buf).await.expect("a peer that is there");
         times.push(start.elapsed().as_secs_f64());
     }
-    drop(echo.await.expect("no panic"));
     times.sort_by(f64::total_cmp);
     times[count / 2]
 }

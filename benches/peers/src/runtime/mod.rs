@@ -22,14 +22,16 @@ enum Load {
     Messages(usize),
     /// This many messages of 64 bytes there and back, one after another.
     PingPong(usize),
-    /// The same, 60 per second.
+    /// The same between futures that are not spawned, which the thread outside of the runtime polls.
+    Unspawned(usize),
+    /// As in a ping-pong, 60 per second.
     Echo(usize),
 }
 
 impl Load {
     /// Whether a bare UDP socket can carry it: nothing gets lost with one datagram at a time.
     const fn is_in_turns(self) -> bool {
-        matches!(self, Self::PingPong(_) | Self::Echo(_))
+        matches!(self, Self::PingPong(_) | Self::Unspawned(_) | Self::Echo(_))
     }
 
     /// How long to wait before each message.
@@ -46,6 +48,7 @@ pub(crate) fn table(rounds: usize) {
             ("bulk", "MB/s", Load::Bulk(128 << 20)),
             ("64-byte messages", "k/s", Load::Messages(200_000)),
             ("ping-pong p50", "us", Load::PingPong(10_000)),
+            ("  not spawned", "us", Load::Unspawned(10_000)),
         ],
     );
 }
@@ -83,8 +86,9 @@ pub(crate) fn one(peer: &str, load: &str, count: usize) {
         "bulk" => Load::Bulk(count),
         "messages" => Load::Messages(count),
         "ping-pong" => Load::PingPong(count),
+        "unspawned" => Load::Unspawned(count),
         "echo" => Load::Echo(count),
-        _ => panic!("{load}: none of bulk, messages, ping-pong, echo"),
+        _ => panic!("{load}: none of bulk, messages, ping-pong, unspawned, echo"),
     };
     let (figure, cpu) = measure(peer, load);
     println!("{figure:.1} {cpu:.1}");
@@ -101,12 +105,14 @@ fn measure(name: &str, load: Load) -> (f64, f64) {
         match load {
             Load::Bulk(bytes) => (bytes as f64 / 1e6 / seconds, cpu * 1e6 / (bytes as f64 / 1e6)),
             Load::Messages(count) => (count as f64 / 1e3 / seconds, cpu * 1e9 / count as f64),
-            Load::PingPong(count) | Load::Echo(count) => (p50 * 1e6, cpu * 1e9 / count as f64),
+            Load::PingPong(count) | Load::Unspawned(count) | Load::Echo(count) => {
+                (p50 * 1e6, cpu * 1e9 / count as f64)
+            }
         }
     })
 }
 
-/// Two threads if both ends work at the same time, one if they take turns.
+/// Two threads if both ends work at the same time, or beside one that takes turns; otherwise one.
 fn runtime(load: Load) -> Runtime {
     let mut builder = match load {
         Load::PingPong(_) | Load::Echo(_) => Builder::new_current_thread(),
