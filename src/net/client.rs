@@ -1,13 +1,13 @@
 //! One session, and its UDP socket.
 
 use super::clock::{Clock, random};
-use super::driver::{Driver, ONE_PEER, farewell, within};
+use super::driver::{Driver, ONE_PEER, farewell, mode, within};
 use super::error::Error;
 use crate::session::{self, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
-use whitewater_udp::{Mode, Port, Socket, socket_for};
+use whitewater_udp::{Port, Socket, socket_for};
 use zeroize::Zeroizing;
 
 /// A client: one session on a UDP socket, driven by calls from your loop. It never blocks and has no thread.
@@ -206,7 +206,7 @@ pub(super) fn client<S: Socket>(
     addresses: &[SocketAddr],
     config: &ClientConfig,
 ) -> io::Result<(Port<S>, session::Client)> {
-    let port = Port::new(socket, Mode::Whole, ONE_PEER)?;
+    let port = Port::new(socket, mode(&config.session), ONE_PEER)?;
     let session = within(&config.session, port.may_fragment());
     let config = &ClientConfig { session, ..config.clone() };
     let mut client = session::Client::new(config, random()?).map_err(Error::from)?;

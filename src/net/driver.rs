@@ -341,6 +341,11 @@ impl<M: Machine, S: Socket> Line<M, S> {
     }
 }
 
+/// How a socket of sessions calls the system: only the calls for many datagrams see ECN marks, and for one at a time they cost more.
+pub(super) const fn mode(config: &SessionConfig) -> Mode {
+    if config.ecn { Mode::Whole } else { Mode::Unmarked }
+}
+
 /// The knobs of a session on a socket. Where its datagrams may be cut on their way, a search for a path that carries longer ones would
 /// find too long ones: there is none.
 pub(super) fn within(config: &SessionConfig, may_fragment: bool) -> SessionConfig {

@@ -66,12 +66,13 @@
 //! | "don't fragment" (below) | yes | yes | yes | yes | yes | for IPv6 | no |
 //! | a wait ends on time, and with room in the send buffer | yes | within 1 ms | within 1 ms | within 1 ms | within 1 ms | within 1 ms | within 1 ms |
 //!
-//! Sockets of bare KCP use these calls only if there are several datagrams to move at once. For a single one, those of `std` are cheaper.
+//! On Linux, sockets of bare KCP over IPv4 and of sessions without `ecn` use these calls only once there are several datagrams to move at
+//! once. For a single one, those of `std` are cheaper.
 //!
 //! [`SocketTraffic`] counts datagrams and calls. If a network card or driver cannot do what its system promises, or if one of several joined
 //! datagrams is too long, they are sent one by one (`not_joined`).
 //!
-//! **ECN.** Marks are counted (`congestion_marks`) where these calls read them. Datagrams are marked as ECN-capable only by sessions with `ecn`
+//! **ECN.** Marks are counted (`congestion_marks`) while these calls read them. Datagrams are marked as ECN-capable only by sessions with `ecn`
 //! at both ends, because whoever does not slow down for marks must not claim to (RFC 3168, 5). They leave joined, or in calls of their own.
 //!
 //! **Fragments.** With `batch`, datagrams of sessions are sent with "don't fragment" set. [`SocketStats::too_long`] counts those that are too long

@@ -1,7 +1,7 @@
 //! Many sessions on one UDP socket.
 
 use super::clock::{Clock, random};
-use super::driver::{Driver, MANY_PEERS, farewell, within};
+use super::driver::{Driver, MANY_PEERS, farewell, mode, within};
 use super::error::Error;
 use super::shards::{Wake, meet, sockets};
 use super::transport::{Beside, Transport, Waker};
@@ -15,7 +15,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater_udp::{Mode, Port, Socket};
+use whitewater_udp::{Port, Socket};
 
 /// A server: many sessions on one UDP socket, driven by calls from your loop. It never blocks and has no thread.
 ///
@@ -254,7 +254,7 @@ pub(super) fn server<S: Socket>(
     socket: UdpSocket,
     config: &ServerConfig,
 ) -> io::Result<(Port<S>, session::Server)> {
-    let port = Port::new(socket, Mode::Whole, MANY_PEERS)?;
+    let port = Port::new(socket, mode(&config.session), MANY_PEERS)?;
     let session = within(&config.session, port.may_fragment());
     let config = ServerConfig { session, ..config.clone() };
     Ok((port, session::Server::new(&config, random()?).map_err(Error::from)?))

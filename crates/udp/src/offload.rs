@@ -17,6 +17,8 @@ pub(crate) struct Offload {
     pub(crate) many: Option<Many>,
     /// Whether to use std's calls until there is more than one datagram at a time.
     is_late: bool,
+    /// Whether a datagram may be fragmented where std's calls send it.
+    has_fragments: bool,
 }
 
 /// Which calls a socket uses, and whether a router or this host may fragment a datagram that is too long for
@@ -33,23 +35,43 @@ pub enum Mode {
     /// No fragmentation: a datagram that is too long is lost, and a local interface too narrow for it reports
     /// that (`too_long`). This is what path MTU discovery needs.
     Whole,
+    /// The same for those who need no ECN marks: with std's calls as long as datagrams come one at a time, if
+    /// the system can forbid fragments for these.
+    Unmarked,
 }
 
 impl Offload {
     /// Makes the socket non-blocking.
     pub(crate) fn new(socket: &impl Socket, is_connected: bool, mode: Mode) -> Self {
+        let (is_late, needs_many) = match mode {
+            Mode::Plain => (false, false),
+            Mode::Fragments => (os::can_allow_fragments(socket), false),
+            Mode::Whole => (false, true),
+            Mode::Unmarked => {
+                let is_late = os::forbid_fragments(socket);
+                (is_late, !is_late)
+            }
+        };
         Self {
             is_connected,
-            many: if mode == Mode::Whole { Many::new(socket) } else { None },
-            is_late: mode == Mode::Fragments && os::can_allow_fragments(socket),
+            many: if needs_many { Many::new(socket) } else { None },
+            is_late,
+            has_fragments: mode != Mode::Unmarked || !is_late,
         }
+    }
+
+    /// Whether a datagram that is too long for its path may be fragmented.
+    pub(crate) fn may_fragment(&self) -> bool {
+        self.has_fragments && self.many.as_ref().is_none_or(Many::may_fragment)
     }
 
     /// Notes that `count` datagrams were moved at once, or are about to be.
     pub(crate) fn moves(&mut self, socket: &impl Socket, count: usize) {
         if self.is_late && count >= MANY {
             (self.many, self.is_late) = (Many::new(socket), false);
-            os::allow_fragments(socket);
+            if self.has_fragments {
+                os::allow_fragments(socket);
+            }
         }
     }
 

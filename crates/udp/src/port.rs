@@ -4,7 +4,6 @@
 use crate::counts::{Counts, Tally};
 use crate::inbox::{Datagram, Inbox};
 use crate::offload::{Mode, Offload};
-use crate::one::Many;
 use crate::os::{Bell, Waiter};
 use crate::outbox::Outbox;
 use crate::{Socket, SocketBuffers, os};
@@ -115,7 +114,7 @@ impl<S: Socket> Port<S> {
     /// Whether a datagram that is too long for its path may be fragmented, so that the sender does not
     /// learn that it was too long.
     pub fn may_fragment(&self) -> bool {
-        self.offload.many.as_ref().is_none_or(Many::may_fragment)
+        self.offload.may_fragment()
     }
 
     /// Whether there is a datagram to [pop](Self::pop), either read already or available from the system now.

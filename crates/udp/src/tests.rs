@@ -60,7 +60,7 @@ const SENT: [(usize, usize); 12] = [
 
 #[test]
 fn all_modes_deliver_the_same_datagrams() {
-    const MODES: [Mode; 3] = [Mode::Plain, Mode::Fragments, Mode::Whole];
+    const MODES: [Mode; 4] = [Mode::Plain, Mode::Fragments, Mode::Whole, Mode::Unmarked];
     for (from_mode, to_mode) in MODES.into_iter().flat_map(|from| MODES.map(|to| (from, to))) {
         let mut from = bound(from_mode);
         let mut to = [bound(to_mode), bound(to_mode)];

@@ -5,7 +5,10 @@ use crate::{NOWHERE, Socket};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg as _;
-use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_socket_reuseport};
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    set_socket_reuseport,
+};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg};
 use socket2::{Domain, Protocol, SockRef, Type};
 use std::io::{self, IoSlice};
@@ -97,6 +100,14 @@ pub(crate) fn allow_fragments(socket: &impl Socket) {
     if let Err(error) = set_ip_mtu_discover(socket.handle(), Ipv4PathMtuDiscovery::WANT) {
         log::debug!("datagrams too long for their path are lost: {error}");
     }
+}
+
+/// Forbids fragments. Returns whether the system does that for each address family of the socket.
+pub(crate) fn forbid_fragments(socket: &impl Socket) -> bool {
+    let handle = socket.handle();
+    let is_v4 = SockRef::from(handle).local_addr().is_ok_and(|address| address.is_ipv4());
+    set_ip_mtu_discover(handle, Ipv4PathMtuDiscovery::PROBE).is_ok()
+        && (is_v4 || set_ipv6_mtu_discover(handle, Ipv6PathMtuDiscovery::PROBE).is_ok())
 }
 
 pub(crate) const SENDS_EACH: bool = true;

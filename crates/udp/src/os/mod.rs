@@ -6,7 +6,9 @@ mod by_std;
 mod other;
 
 pub use other::Bell;
-pub(crate) use other::{SENDS_EACH, Waiter, allow_fragments, can_allow_fragments, send_each, shared};
+pub(crate) use other::{
+    SENDS_EACH, Waiter, allow_fragments, can_allow_fragments, forbid_fragments, send_each, shared,
+};
 
 /// The trait of handles for system calls.
 #[cfg(not(windows))]

@@ -40,9 +40,16 @@ fn an_icmp_error_for_one_datagram_loses_no_other() {
 }
 
 #[test]
-fn dont_fragment_is_set_only_in_whole_mode_and_both_modes_batch() {
-    for (mode, expected) in [(Mode::Whole, Discovery::PROBE), (Mode::Fragments, Discovery::WANT)] {
+fn dont_fragment_is_set_unless_fragments_are_allowed_and_all_of_these_modes_batch() {
+    let modes = [
+        (Mode::Whole, Discovery::PROBE),
+        (Mode::Unmarked, Discovery::PROBE),
+        (Mode::Fragments, Discovery::WANT),
+    ];
+    for (mode, expected) in modes {
         let (mut from, to) = (bound(mode), bound(Mode::Plain));
+        assert_eq!(ip_mtu_discover(from.socket()), Ok(expected), "also before it batches");
+        assert_eq!(from.may_fragment(), mode == Mode::Fragments);
         (0..9).for_each(|_| push(&mut from, b"many", address(&to)));
         from.flush();
         assert_eq!(ip_mtu_discover(from.socket()), Ok(expected));
@@ -52,7 +59,11 @@ fn dont_fragment_is_set_only_in_whole_mode_and_both_modes_batch() {
 
 #[test]
 fn single_datagrams_use_plain_calls_until_there_are_many_at_once() {
-    let (mut near, mut far) = (bound(Mode::Fragments), bound(Mode::Fragments));
+    [Mode::Fragments, Mode::Unmarked].into_iter().for_each(begins_with_plain_calls);
+}
+
+fn begins_with_plain_calls(mode: Mode) {
+    let (mut near, mut far) = (bound(mode), bound(mode));
     for _ in 0..100 {
         let say = |from: &mut Port, to: &mut Port| {
             (0..2).for_each(|_| push(from, b"asked or answered, and acknowledged", address(to)));
