@@ -2,7 +2,7 @@
 //! ours over bare KCP, over a session and over an encrypted one with tokio_kcp, quinn, and TCP, which the
 //! system provides. KCP has the same mtu, windows and settings everywhere.
 
-mod cpu;
+pub(crate) mod cpu;
 mod load;
 mod pairs;
 pub(crate) mod quic;
@@ -22,7 +22,7 @@ enum Load {
     Messages(usize),
     /// This many messages of 64 bytes there and back, one after another.
     PingPong(usize),
-    /// The same between futures that are not spawned, which the thread outside of the runtime polls.
+    /// The same from a future that is not spawned, as of `#[tokio::main]`, to a task that is.
     Unspawned(usize),
     /// As in a ping-pong, 60 per second.
     Echo(usize),
