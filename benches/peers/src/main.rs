@@ -11,6 +11,8 @@
 //! cargo run --release -- crowd [SESSIONS]                  datagrams, latency and CPU of a full server
 //! cargo run --release -- crowd-one PEER SESSIONS LOSS [SECONDS]   one run of that, for callgrind.sh
 //! cargo run --release -- crowd-udp [SESSIONS] [SECONDS]   the same over sockets: CPU of the server with its system calls (Linux)
+//! cargo run --release -- scale [SESSIONS..]                a server's CPU, heap and wake-ups a session beside other libraries (Linux)
+//! cargo run --release -- shards [SESSIONS]                 ticks a second of 1 to as many shards as there are cores (Linux)
 //! cargo run --release -- still [SESSIONS] [SECONDS]       idle sessions over sockets: CPU, wake-ups and datagrams of the server (Linux)
 //! cargo run --release -- lossy [ROUNDS]                   64 MiB over bad paths in virtual time
 //! cargo run --release -- wire                             bytes on the wire of a small message
@@ -28,6 +30,7 @@
 //! ```
 
 mod bare;
+mod blocking;
 mod ciphers;
 mod crowd;
 mod forged;
@@ -147,9 +150,9 @@ fn main() -> ExitCode {
             eprintln!(
                 "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] \
                  | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | crowd-udp [SESSIONS [SECONDS]] | crowd-udp-one PEER SESSIONS SECONDS \
-                 | still [SESSIONS [SECONDS]] \
-                 | lab [SECONDS ROUNDS] | lab-transfers [ROUNDS [NAME]] | lab-smoke | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
-                 | echo [ROUNDS] | blocking [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|unspawned|echo COUNT"
+                 | scale [SESSIONS..] | shards [SESSIONS] | still [SESSIONS [SECONDS]] \
+                 | lab [SECONDS ROUNDS] | lab-transfers [ROUNDS [NAME]] | lab-smoke | lossy [ROUNDS] | wire | udp [ROUNDS] | uring [ROUNDS] | ciphers [ROUNDS] \
+                 | tokio [ROUNDS] | echo [ROUNDS] | blocking [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|unspawned|echo COUNT"
             );
             return ExitCode::FAILURE;
         }

@@ -65,7 +65,6 @@ impl Server {
         let config = ServerConfig {
             suites: vec![suite],
             max_sessions: u16::try_from(count).expect("a shard"),
-            memory: 1 << 40,
             // Also the least that a network may have: all are in one.
             sessions_per_address: u16::try_from(count).expect("a shard"),
             half_open: 16_384,
@@ -220,6 +219,5 @@ impl Side for Clients {
     }
 }
 
-const ENCRYPTED: Suite = Suite::Noise(Pattern::Nn, Cipher::AesGcm);
 /// Clients that connect in the same ms.
 const STARTS: usize = 20;
