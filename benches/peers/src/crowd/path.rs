@@ -34,7 +34,9 @@ impl Path {
     }
 
     pub(super) fn arrive(&mut self, now: u32, mut take: impl FnMut(usize, &[u8])) {
-        while let Some((_, index, buffer)) = self.under_way.pop_front_if(|(at, ..)| *at <= now) {
+        while self.under_way.front().is_some_and(|(at, ..)| *at <= now)
+            && let Some((_, index, buffer)) = self.under_way.pop_front()
+        {
             take(index, &buffer);
             self.spare.push(buffer);
         }

@@ -136,5 +136,5 @@ fn thread_wakes() -> i64 {
         assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &raw mut used), 0, "the thread exists");
         used
     };
-    used.ru_nvcsw.into()
+    used.ru_nvcsw
 }
