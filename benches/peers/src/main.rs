@@ -18,7 +18,7 @@
 //! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! cargo run --release -- uring [ROUNDS]                    ns of an echoed datagram by io_uring (Linux)
-//! cargo run --release --features aws-lc-rs -- ciphers [ROUNDS]   ns of sealing and opening a packet, by ring and aws-lc-rs
+//! cargo run --release -F aws-lc-rs -- ciphers [ROUNDS]   ns of sealing and opening a packet, by ring and aws-lc-rs
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- echo [ROUNDS]                     60 messages per second there and back, CPU of each
 //! cargo run --release -- blocking [ROUNDS]                 messages per second of calls that block, both ways of bare KCP
