@@ -3,7 +3,9 @@
 use crate::common;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address, client_config, on, server_address, server_config};
+#[cfg(feature = "crypto")]
+use common::sessions::client_address;
+use common::sessions::{SUITE, World, client_config, on, server_address, server_config};
 use std::collections::{BTreeMap, BTreeSet};
 use whitewater::{CloseReason, Event, ServerConfig, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss};

@@ -220,6 +220,7 @@ const fn slot_of(at: Time) -> u64 {
 
 /// Where a slot lies that comes after the one that has begun: the highest level in which these two are in different slots, and its
 /// index there.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits")]
 const fn place_of(slot: u64, begun: u64) -> (usize, usize) {
     let level = (slot ^ begun).ilog2() / BITS;
     (level as usize, (slot >> (BITS * level)) as usize % SLOTS)
