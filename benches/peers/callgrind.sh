@@ -5,7 +5,7 @@
 #   callgrind.sh                              the table, all implementations
 #   callgrind.sh table PEER..                 the table, these implementations (ww by-time repairs session encrypted ikcp.c kcp bare)
 #   callgrind.sh profile PEER SIZE WINDOW LOSS   where the instructions of one run go
-#   callgrind.sh crowd [PEER..]               instructions of the server's end per 1/30 s (nothing ikcp.c by-time sessions encrypted)
+#   callgrind.sh crowd [PEER..]               instructions of the server's end per 1/30 s (nothing ikcp.c by-time sessions encrypted datagrams)
 #   callgrind.sh crowd-profile PEER           where they go: inclusive, and by function
 set -eu
 cd "$(dirname "$0")"
