@@ -35,6 +35,11 @@ function ticket(server) {
   return BigInt(`0x${digits}`);
 }
 
+// First of all: what somebody types while the game is loading stays.
+$("name").value = kept.get("name") ?? "";
+const before = document.querySelector(`input[name=role][value="${kept.get("role")}"]`);
+if (before) before.checked = true;
+
 const wasm = new URL("./pkg/tower_defence_page_bg.wasm", import.meta.url);
 const [server] = await Promise.all([config(), init({ module_or_path: wasm })]);
 const page = new Page(chance());
@@ -91,9 +96,6 @@ function act(told) {
 }
 
 // The start screen.
-$("name").value = kept.get("name") ?? "";
-const before = document.querySelector(`input[name=role][value="${kept.get("role")}"]`);
-if (before) before.checked = true;
 const units = { rtt: " ms", loss: " %", bots: "", "play-rtt": " ms", "play-loss": " %" };
 for (const [id, unit] of Object.entries(units)) {
   const show = () => { $(`${id}-out`).textContent = $(id).value + unit; };
