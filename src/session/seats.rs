@@ -93,7 +93,7 @@ impl<Id: Copy> Agenda<Id> {
         }
     }
 
-    /// The next seat whose timer has fired; tell [`fired`](Self::fired).
+    /// Takes the next seat whose timer has fired. Pass it to [`fired`](Self::fired).
     pub(super) fn pop(&mut self, now: Time) -> Option<Id> {
         self.timers.pop(now)
     }

@@ -26,6 +26,7 @@ pub(super) struct Wheel<Id> {
 pub(super) struct Timer(Link);
 
 impl Timer {
+    /// Stands for no timer.
     pub(super) const NONE: Self = Self(NONE);
 }
 
@@ -109,7 +110,7 @@ impl<Id: Copy> Wheel<Id> {
         }
     }
 
-    /// Removes a timer that has not fired.
+    /// Removes a timer that has not fired. In the slot that has begun, this walks over the timers of a millisecond.
     pub(super) fn remove(&mut self, timer: Timer) {
         let Timer(link) = timer;
         let Some(&Node { at, before, next, .. }) = self.nodes.get(link as usize) else { return };

@@ -424,7 +424,8 @@ impl Connection {
     }
 }
 
-/// How often `ack_delay` the acknowledgement of unreliable datagrams may wait, µs at most: for the next tick of most games.
+/// How many times `ack_delay` the acknowledgement of unreliable datagrams may wait, so that it rides with the next tick of
+/// most games, and for how long at most, µs.
 const RECEIPT: u64 = 4;
 const RECEIPT_MAX: u64 = 100_000;
 /// Most reports on packets that count in a packet, and as many on losses; honest ones have two at most.
