@@ -63,9 +63,10 @@ mod tests {
     #[test]
     fn many_products_are_those_of_one_by_one() {
         let from: Vec<u8> = (0..=u8::MAX).cycle().take(2 * BLOCK + 88).collect();
-        let mut sums = vec![vec![3; from.len() + 5]; 256];
-        add_products(&from, &mut sums, |at| u8::try_from(at).unwrap());
-        for (factor, sum) in (0..=u8::MAX).zip(sums) {
+        let factors: Vec<u8> = (0..=u8::MAX).step_by(if cfg!(miri) { 51 } else { 1 }).collect();
+        let mut sums = vec![vec![3; from.len() + 5]; factors.len()];
+        add_products(&from, &mut sums, |at| factors[at]);
+        for (factor, sum) in factors.into_iter().zip(sums) {
             let mut expected = vec![3; from.len() + 5];
             mul_add(&mut expected, factor, &from);
             assert_eq!(sum, expected, "times {factor}");
