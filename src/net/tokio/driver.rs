@@ -9,10 +9,11 @@ use super::shared::Shared;
 use crate::time::Time;
 use ::tokio::io::Interest;
 use ::tokio::net::UdpSocket;
+use ::tokio::task::yield_now;
 use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
 use std::net::{self, SocketAddr};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{self, Context, Poll, ready};
@@ -206,8 +207,7 @@ impl<C: Core> Future for Driver<C> {
                 }
             }
         }
-        cx.waker().wake_by_ref(); // after the other tasks
-        Poll::Pending
+        pin!(yield_now()).poll(cx) // after the other tasks, and after what `block_on` runs
     }
 }
 
