@@ -243,8 +243,8 @@ def read_memory(output):
     yield ["a new session, bytes"] + [idle[name][2] for name in names]
     busy = [f"{grouped(idle[name][3])} + {grouped(idle[name][4])}" for name in names]
     yield ["a session that was busy, sender + receiver, bytes of heap"] + busy
-    after = re.search(r"ww after shrink: heap of the sender (\d+), of the receiver (\d+)", output)
-    yield ["the same after `shrink`", str(int(after[1]) + int(after[2])), "-", "-"]
+    after = re.search(r"ww after 5 idle seconds: heap of the sender (\d+), of the receiver (\d+)", output)
+    yield ["the same after 5 idle seconds", str(int(after[1]) + int(after[2])), "-", "-"]
     for (size, kind), of in rows_of(output, r" *(\d+) B  window 8192  (in flight|out of order) +"):
         yield [f"a segment of {size} B {kind}, window 8192, bytes beyond its data"] + [of[name][0] for name in names]
     for (size,), of in rows_of(output, r" *(\d+) B  window  128  loss 10 % +"):
@@ -283,20 +283,27 @@ def scaled(of, by):
 
 
 def read_tokio(output):
-    (_, bulk), (_, bulk_cpu), (_, small), (_, small_cpu), (_, turns), _ = rows_of(
-        output, r"(?:bulk|64-byte messages|ping-pong p50|  CPU, both ends) +"
-    )
-    turns.pop("udp", None)
+    (_, bulk), (_, bulk_cpu), (_, small), (_, small_cpu) = rows_of(output, r"(?:bulk|64-byte messages|  CPU, both ends) +")
     yield ["bulk, MB/s", *scaled(bulk, 1)]
     yield ["CPU of both ends, ms/MB", *scaled(bulk_cpu, 1e-3)]
     yield ["messages, million/s", *scaled(small, 1e-3)]
     yield ["CPU of both ends, ns each", *scaled(small_cpu, 1)]
-    yield ["ping-pong p50, µs", *scaled(turns, 1)]
+
+
+def read_tokio_turns(output):
+    turns, unspawned, beside = [udp_first(of) for _, of in rows_of(output, r"(?:ping-pong p50|not spawned, p50|beside threads) +")]
+    yield ["both in tasks, one thread", *scaled(turns, 1)]
+    yield ["one in `block_on`, one thread", *scaled(unspawned, 1)]
+    yield ["one in `block_on`, beside two threads", *scaled(beside, 1)]
+
+
+def udp_first(of):
+    """The documents have bare UDP first."""
+    return {"udp": of["udp"], **of}
 
 
 def read_echo(output):
-    # The document has bare UDP first.
-    p50, cpu = [{"udp": of["udp"], **of} for _, of in rows_of(output, r"(?:60 Hz echo, p50|  CPU, both ends) +")]
+    p50, cpu = [udp_first(of) for _, of in rows_of(output, r"(?:60 Hz echo, p50|  CPU, both ends) +")]
     yield ["CPU, µs", *scaled(cpu, 1e-3)]
     yield ["of bare UDP's"] + [f"{float(value) / float(cpu['udp'][0]):.2f}" for value, _, _ in cpu.values()]
     yield ["p50, µs", *scaled(p50, 1)]
@@ -370,6 +377,7 @@ READERS = {
     "wire": read_wire,
     "presets": read_presets,
     "tokio": read_tokio,
+    "tokio-turns": read_tokio_turns,
     "echo": read_echo,
     "callgrind": read_callgrind,
     "callgrind-crowd": read_callgrind_crowd,

@@ -133,10 +133,15 @@ class Readers(unittest.TestCase):
         echo = f"60 Hz echo, p50   {ways.format('us')}\n  CPU, both ends  {ways.format('ns')}"
         cpu = ["CPU, µs", "127 [122..141]", "174 [172..198]"]
         self.assertEqual(self.read("echo", echo)[:2], [cpu, ["of bare UDP's", "1.00", "1.37"]])
-        lines = [f"{name:<18}{ways.format('x')}" for load in ("bulk", "64-byte messages", "ping-pong p50") for name in (load, "  CPU, both ends")]
+        lines = [f"{name:<18}{ways.format('x')}" for load in ("bulk", "64-byte messages") for name in (load, "  CPU, both ends")]
         rows = self.read("tokio", "\n".join(lines))
         self.assertEqual(rows[1], ["CPU of both ends, ms/MB", *cpu[1:]])
-        self.assertEqual(len(rows[4]), 2)
+        ways = "bare 13.5 us [13..14]  udp 9.5 us (0.7x) [9..10]"
+        loads = ("ping-pong p50", "not spawned, p50", "beside threads")
+        lines = [f"{name:<18}{row}" for load in loads for name, row in ((load, ways), ("  CPU, both ends", ways))]
+        rows = self.read("tokio-turns", "\n".join(lines))
+        self.assertEqual(rows[1], ["one in `block_on`, one thread", "9.5 [9..10]", "13.5 [13..14]"])
+        self.assertEqual(len(rows), 3)
 
     def test_turns(self):
         output = "round trip p50     udp 6.10 us [6.1..7.1]  bare 7.50 us (1.2x) [7.4..9.6]\n  datagrams        bare 2.00"

@@ -26,6 +26,7 @@
 //! cargo run --release -- lab [SECONDS ROUNDS]             latency and bytes between two namespaces (Linux, root)
 //! cargo run --release -- lab-transfers [ROUNDS [NAME]]    20 MB between them
 //! cargo run --release -- lab-smoke                        whether all of that works
+//! cargo run --release -- tokio-turns [ROUNDS]              round trips of them, spawned or not
 //! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
 
@@ -145,6 +146,8 @@ fn main() -> ExitCode {
         ["turns"] => turns::table(5),
         ["turns", rounds] => turns::table(number(rounds)),
         ["turns-one", peer, count] => turns::one(peer, number(count)),
+        ["tokio-turns"] => runtime::turns(5),
+        ["tokio-turns", rounds] => runtime::turns(number(rounds)),
         ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
@@ -152,7 +155,8 @@ fn main() -> ExitCode {
                  | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | crowd-udp [SESSIONS [SECONDS]] | crowd-udp-one PEER SESSIONS SECONDS \
                  | scale [SESSIONS..] | shards [SESSIONS] | still [SESSIONS [SECONDS]] \
                  | lab [SECONDS ROUNDS] | lab-transfers [ROUNDS [NAME]] | lab-smoke | lossy [ROUNDS] | wire | udp [ROUNDS] | uring [ROUNDS] | ciphers [ROUNDS] \
-                 | tokio [ROUNDS] | echo [ROUNDS] | blocking [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|unspawned|echo COUNT"
+                 | tokio [ROUNDS] | echo [ROUNDS] | blocking [ROUNDS] | turns [ROUNDS] | tokio-turns [ROUNDS] \
+                 | tokio-one PEER bulk|messages|ping-pong|unspawned|beside|echo COUNT"
             );
             return ExitCode::FAILURE;
         }

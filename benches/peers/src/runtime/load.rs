@@ -10,7 +10,7 @@ pub(super) async fn run(near: Box<dyn Stream>, far: Box<dyn Stream>, load: Load)
     match load {
         Load::Bulk(bytes) => one_way(near, far, bytes, 64 << 10).await,
         Load::Messages(count) => one_way(near, far, count * 64, 64).await,
-        Load::Unspawned(count) => {
+        Load::Unspawned(count) | Load::UnspawnedBeside(count) => {
             let far = tokio::spawn(pong(far, count));
             let p50 = ping(near, count, Duration::ZERO).await;
             drop(far.await.expect("no panic"));

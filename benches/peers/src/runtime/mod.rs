@@ -22,8 +22,10 @@ enum Load {
     Messages(usize),
     /// This many messages of 64 bytes there and back, one after another.
     PingPong(usize),
-    /// The same from a future that is not spawned, as of `#[tokio::main]`, to a task that is.
+    /// The same from a future that is not spawned, as of `#[tokio::main]`, to a task that is, on one thread or beside
+    /// two.
     Unspawned(usize),
+    UnspawnedBeside(usize),
     /// As in a ping-pong, 60 per second.
     Echo(usize),
 }
@@ -31,7 +33,7 @@ enum Load {
 impl Load {
     /// Whether a bare UDP socket can carry it: nothing gets lost with one datagram at a time.
     const fn is_in_turns(self) -> bool {
-        matches!(self, Self::PingPong(_) | Self::Unspawned(_) | Self::Echo(_))
+        !matches!(self, Self::Bulk(_) | Self::Messages(_))
     }
 
     /// How long to wait before each message.
@@ -44,11 +46,18 @@ impl Load {
 pub(crate) fn table(rounds: usize) {
     rows(
         rounds,
+        &[("bulk", "MB/s", Load::Bulk(128 << 20)), ("64-byte messages", "k/s", Load::Messages(200_000))],
+    );
+}
+
+/// Round trips, in the same way.
+pub(crate) fn turns(rounds: usize) {
+    rows(
+        rounds,
         &[
-            ("bulk", "MB/s", Load::Bulk(128 << 20)),
-            ("64-byte messages", "k/s", Load::Messages(200_000)),
             ("ping-pong p50", "us", Load::PingPong(10_000)),
-            ("  not spawned", "us", Load::Unspawned(10_000)),
+            ("not spawned, p50", "us", Load::Unspawned(10_000)),
+            ("beside threads", "us", Load::UnspawnedBeside(10_000)),
         ],
     );
 }
@@ -87,8 +96,9 @@ pub(crate) fn one(peer: &str, load: &str, count: usize) {
         "messages" => Load::Messages(count),
         "ping-pong" => Load::PingPong(count),
         "unspawned" => Load::Unspawned(count),
+        "beside" => Load::UnspawnedBeside(count),
         "echo" => Load::Echo(count),
-        _ => panic!("{load}: none of bulk, messages, ping-pong, unspawned, echo"),
+        _ => panic!("{load}: none of bulk, messages, ping-pong, unspawned, beside, echo"),
     };
     let (figure, cpu) = measure(peer, load);
     println!("{figure:.1} {cpu:.1}");
@@ -105,18 +115,19 @@ fn measure(name: &str, load: Load) -> (f64, f64) {
         match load {
             Load::Bulk(bytes) => (bytes as f64 / 1e6 / seconds, cpu * 1e6 / (bytes as f64 / 1e6)),
             Load::Messages(count) => (count as f64 / 1e3 / seconds, cpu * 1e9 / count as f64),
-            Load::PingPong(count) | Load::Unspawned(count) | Load::Echo(count) => {
-                (p50 * 1e6, cpu * 1e9 / count as f64)
-            }
+            Load::PingPong(count)
+            | Load::Unspawned(count)
+            | Load::UnspawnedBeside(count)
+            | Load::Echo(count) => (p50 * 1e6, cpu * 1e9 / count as f64),
         }
     })
 }
 
-/// Two threads if both ends work at the same time, or beside one that takes turns; otherwise one.
+/// Two threads if both ends work at the same time, or beside the one that takes turns; otherwise one.
 fn runtime(load: Load) -> Runtime {
     let mut builder = match load {
-        Load::PingPong(_) | Load::Echo(_) => Builder::new_current_thread(),
-        _ => Builder::new_multi_thread(),
+        Load::Bulk(_) | Load::Messages(_) | Load::UnspawnedBeside(_) => Builder::new_multi_thread(),
+        _ => Builder::new_current_thread(),
     };
     builder.worker_threads(2).enable_all().build().expect("a runtime")
 }
