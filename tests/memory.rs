@@ -223,3 +223,29 @@ fn occasional_shared_payloads_cost_no_more_than_others() {
     });
     assert!(info.bytes_current < 20_000, "{info:?}");
 }
+
+/// Heap bytes after traffic, while the owner only updates.
+#[test]
+fn a_control_block_that_was_busy_frees_its_memory_after_5_idle_seconds() {
+    for config in [Config::default(), configs::classic_turbo()] {
+        let mut pair = [kcp(&config), kcp(&config)];
+        let mut held = Vec::new();
+        for ms in (0..12_000).step_by(10) {
+            let now = Time::from_millis(ms);
+            if ms < 1000 {
+                pair[0].send(&[0x5a; 1000]).unwrap();
+            }
+            for (from, to) in [(0, 1), (1, 0)] {
+                pair[from].update(now);
+                while let Some(datagram) = pair[from].output_mut().pop().map(<[u8]>::to_vec) {
+                    pair[to].input(now, &datagram).unwrap();
+                }
+            }
+            while pair[1].recv().is_some() {}
+            held.push(pair.each_ref().map(|end| end.memory()));
+        }
+        assert!(held[90].iter().all(|bytes| *bytes > 600), "{:?} while busy", held[90]);
+        assert_eq!(held[550], held[110], "it may be busy again soon");
+        assert_eq!(held[1199], [0; 2], "{config:?}");
+    }
+}

@@ -5,7 +5,7 @@ use super::congestion::Controller;
 use super::packer::Packer;
 use super::probe::{PATIENCE, PATIENCE_EARLY, Patience};
 use super::transmit::{Flight, Transmit};
-use super::{Kcp, Rebuild, Work};
+use super::{Kcp, Rebuild, Rest, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Before, Command, Header, InPacket, Output};
@@ -30,6 +30,8 @@ impl<O: Output> Kcp<O> {
             let mut work = self.work.take().unwrap_or_default();
             self.flush_work(now, &mut work, ahead);
             self.work = Some(work);
+        } else {
+            self.rest(now);
         }
         self.congestion.control_mut().on_tick(now, self.config.mss());
         if self.is_logging() {
@@ -72,7 +74,8 @@ impl<O: Output> Kcp<O> {
     fn flush_work(&mut self, now: Time, work: &mut Work, ahead: Option<&mut InPacket<'_>>) {
         let prior_window = self.congestion.control().window();
         let says_something = self.probe.ask || self.probe.tell || self.send_at(Some(work)) <= now;
-        let Work { acks, classic, by_time, rebuild, ride, spare, observer, marked_until: _ } = work;
+        (work.flushed, work.rest) = (now, Rest::default());
+        let Work { acks, classic, by_time, rebuild, ride, spare, observer, .. } = work;
         let mut output = Before { ahead, output: &mut self.output };
         let mut packer = Packer::new(&mut output, spare, self.config.mtu, &mut self.counters);
         let mut header = Header {
@@ -159,7 +162,7 @@ impl<O: Output> Kcp<O> {
     }
 
     /// When a flush would send or count anything.
-    fn next_work(&self, now: Time) -> Time {
+    pub(super) fn next_work(&self, now: Time) -> Time {
         let send = self.send_at(self.work.as_deref());
         if send <= now && matches!(self.congestion, Controller::Kcp(_)) {
             return now; // checked first: quick, and usually true
@@ -211,7 +214,7 @@ impl<O: Output> Kcp<O> {
     fn resend_at(&self, now: Time) -> Time {
         let at = self.work.as_ref().and_then(|work| match &self.config.recovery {
             Recovery::Classic => work.classic.deadlines.due_at(now.wire()).map(|at| now.when(at)),
-            Recovery::Modern(_) => work.by_time.due_at(now, &self.rtt),
+            Recovery::Modern(_) => work.by_time.due_at(now),
         });
         at.unwrap_or(Time::NEVER)
     }

@@ -144,6 +144,7 @@ impl<O: Output> Kcp<O> {
     #[inline]
     pub(super) fn after_input(&mut self, now: Time, acked: &Acked, (una, in_flight): (Sn, u32)) {
         let segments = self.sender.una().0.wrapping_sub(una.0);
+        self.wake();
         if self.config.is_by_time() {
             let has_progress = segments > 0 || self.sender.in_flight < in_flight;
             let had_holes = self.sender.nxt.0.wrapping_sub(una.0) != in_flight;

@@ -23,6 +23,7 @@ mod observe;
 mod packer;
 mod probe;
 mod recv;
+mod rest;
 mod rtt;
 mod send;
 mod stats;
@@ -63,6 +64,7 @@ use modern::{ByTime, Rebuild, Ride};
 use observe::Observer;
 use probe::Probe;
 use recv::Receiver;
+use rest::Rest;
 pub(crate) use rtt::PathHint;
 use rtt::Rtt;
 use send::Sender;
@@ -121,6 +123,9 @@ struct Work {
     marked_until: Time,
     /// `Some` while events are logged.
     observer: Option<Box<Observer>>,
+    rest: Rest,
+    /// When something was last sent or counted.
+    flushed: Time,
 }
 
 impl Work {
@@ -287,8 +292,11 @@ impl<O: Output> Kcp<O> {
 
     /// Flushes if the interval has passed since the last flush. Call it at least once per interval, or when
     /// [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
+    ///
+    /// After 5 s without traffic it frees memory, as [`shrink`](Self::shrink) does.
     pub fn update(&mut self, now: Time) {
         self.update_ahead(now, None);
+        self.shrink_if_quiet(now);
     }
 
     /// [`update`](Self::update) if [`check`](Self::check) says that something is due. The first datagram goes to
@@ -301,7 +309,8 @@ impl<O: Output> Kcp<O> {
     }
 
     fn update_ahead(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
-        if self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once() {
+        let is_beat = self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once();
+        if is_beat && !self.rests(now) {
             self.flush_ahead(now, ahead);
         }
     }
@@ -361,10 +370,11 @@ impl<O: Output> Kcp<O> {
         }
         self.config = *config;
         self.receiver.set_window(config.rcv_wnd);
-        if let Some(work) = &mut self.work
-            && self.sender.in_flight > 0
-        {
-            work.classic.deadlines.look(); // with the new settings, segments in flight may count as lost
+        if let Some(work) = &mut self.work {
+            work.rest = Rest::default();
+            if self.sender.in_flight > 0 {
+                work.classic.deadlines.look(); // with the new settings, segments in flight may count as lost
+            }
         }
         Ok(())
     }
@@ -410,8 +420,9 @@ impl<O: Output> Kcp<O> {
         self.receiver.shrink();
         if self.sender.in_flight == 0 && !self.owes_acks() && !self.has_passes() {
             let observer = self.work.as_mut().and_then(|work| work.observer.take());
+            let flushed = Time::NEVER; // there is nothing more to free
             self.work =
-                observer.map(|observer| Box::new(Work { observer: Some(observer), ..Work::default() }));
+                observer.map(|one| Box::new(Work { observer: Some(one), flushed, ..Work::default() }));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::config::{Config, RTO_MAX};
 use super::congestion::Loss;
-use super::{Event, Kcp, Work};
+use super::{Event, Kcp, Rest, Work};
 use crate::time::Time;
 use crate::wire::Output;
 
@@ -89,12 +89,19 @@ impl<O: Output> Kcp<O> {
     /// count after that time.
     #[inline]
     pub(crate) fn expect(&mut self, path: PathHint) {
-        if let Some(Work { by_time, .. }) = self.work.as_deref_mut() {
-            by_time.believe_from(u32::try_from(path.least).unwrap_or(u32::MAX)); // without it, nothing is in flight
-            by_time.rack.is_lossless = path.is_lossless;
-        }
-        if self.rtt.srtt == 0 && path.rtt > 0 && self.rtt.min().is_none() && self.config.is_by_time() {
+        let is_new =
+            self.rtt.srtt == 0 && path.rtt > 0 && self.rtt.min().is_none() && self.config.is_by_time();
+        if is_new {
             self.rtt.expect(u32::try_from(path.rtt).unwrap_or(u32::MAX).min(EXPECTED_MAX));
+        }
+        if let Some(Work { by_time, rest, .. }) = self.work.as_deref_mut() {
+            by_time.believe_from(u32::try_from(path.least).unwrap_or(u32::MAX)); // without it, nothing is in flight
+            if std::mem::replace(&mut by_time.rack.is_lossless, path.is_lossless) != path.is_lossless
+                || is_new
+            {
+                by_time.reckon(&self.rtt);
+                *rest = Rest::default();
+            }
         }
     }
 
@@ -107,8 +114,10 @@ impl<O: Output> Kcp<O> {
     pub fn path_changed(&mut self, now: Time) {
         self.rtt = Rtt::new();
         self.congestion.path_changed(now, self.config.mss());
+        self.wake();
         if let Some(Work { by_time, observer, .. }) = self.work.as_deref_mut() {
             by_time.path_changed(now);
+            by_time.reckon(&self.rtt);
             if let Some(observer) = observer {
                 observer.log.push(now, Event::Path);
             }

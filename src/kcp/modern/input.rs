@@ -78,7 +78,7 @@ impl<O: Output> Kcp<O> {
     ) {
         let (in_flight, una) = (self.sender.in_flight, self.sender.una());
         let Some(Work { by_time, .. }) = self.work.as_deref_mut() else { return };
-        let ByTime { rack, flights, protection, hold, undo, .. } = by_time;
+        let ByTime { rack, flights, protection, hold, undo, .. } = &mut *by_time;
         if in_flight == 0 {
             flights.clear();
         }
@@ -122,6 +122,7 @@ impl<O: Output> Kcp<O> {
             self.congestion.on_rtt(now, Duration::from_micros(age.into()));
             self.rtt.rto = u32::try_from(rack.timeout(&self.rtt)).unwrap_or(u32::MAX);
         }
+        by_time.reckon(&self.rtt);
     }
 
     /// A datagram of segments was accepted, whose acknowledgements may ride with a segment of ours.

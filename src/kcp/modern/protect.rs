@@ -114,6 +114,11 @@ impl Protection {
         self.saved = self.saved.saturating_add(saved); // without repairs nothing spends it
     }
 
+    /// Whether a controller has left segments unprotected.
+    pub(super) const fn owes(&self) -> bool {
+        self.unprotected.is_some()
+    }
+
     /// Protects what is in flight, as far as the budget allows, after `resent` resends and the new segments from
     /// `first` on. Returns how many repairs or copies were sent.
     pub(super) fn send<O: Output>(

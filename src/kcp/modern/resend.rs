@@ -28,6 +28,8 @@ pub(in crate::kcp) struct ByTime {
     pub(in crate::kcp) spread: Spread,
     /// How long an acknowledgement may wait at the peer for a segment to ride with, µs. `None`: nothing is agreed.
     pub(in crate::kcp) peer_delay: Option<u64>,
+    /// When something may be lost, if nothing arrives before. Kept as it changes, because it is asked for more often.
+    lost_at: Time,
 }
 
 impl ByTime {
@@ -43,12 +45,19 @@ impl ByTime {
     }
 
     /// When something may be lost, if nothing arrives before. `None`: nothing is in flight.
-    pub(in crate::kcp) fn due_at(&self, now: Time, rtt: &Rtt) -> Option<Time> {
-        let oldest = self.flights.rows.front()?.first;
-        if self.rack.was_set_back(now, SET_BACK) {
-            return Some(now);
+    #[inline]
+    pub(in crate::kcp) fn due_at(&self, now: Time) -> Option<Time> {
+        if self.flights.rows.is_empty() {
+            return None;
         }
-        Some(self.rack.due_at(oldest, rtt))
+        Some(if self.rack.was_set_back(now, SET_BACK) { now } else { self.lost_at })
+    }
+
+    /// What decides about losses may have changed.
+    pub(in crate::kcp) fn reckon(&mut self, rtt: &Rtt) {
+        if let Some(row) = self.flights.rows.front() {
+            self.lost_at = self.rack.due_at(row.first, rtt);
+        }
     }
 
     /// From now on, everything arrives over another path.
@@ -97,6 +106,12 @@ impl ByTime {
         self.rack.ack_delay = waits.unwrap_or(0).max(self.peer_delay.unwrap_or(held));
         let is_at_intervals = self.peer_delay.is_none() && held > 3 * waits.unwrap_or(0);
         self.rack.impatience = if is_few && is_at_intervals { self.hold.impatience(now, rtt) } else { None };
+        if self.has_only_acks(transmit) {
+            if transmit.sender.in_flight == 0 {
+                self.rack.progress(now);
+            }
+            return Resent::default();
+        }
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let mut resent = self.resend(transmit, token);
@@ -118,7 +133,18 @@ impl ByTime {
         if repairs != Repairs::Off && !self.rack.is_lossless {
             resent.repairs += self.protection.send(transmit, first, resent.segments(), repairs);
         }
+        self.reckon(rtt);
         resent
+    }
+
+    /// Whether there is nothing to send but acknowledgements, as in every other flush of a game.
+    fn has_only_acks<O>(&mut self, transmit: &Transmit<'_, '_, O>) -> bool {
+        if transmit.sender.waiting() > 0 || !self.spread.is_off() || self.protection.owes() {
+            return false;
+        }
+        self.flights.front(&transmit.sender.ring, transmit.sender.una());
+        self.reckon(transmit.rtt);
+        self.due_at(transmit.now).is_none_or(|at| at > transmit.now)
     }
 
     fn spread<O>(&mut self, transmit: &Transmit<'_, '_, O>) -> u32 {

@@ -41,8 +41,13 @@ impl Spread {
         self.next = self.next.after(u64::from(segments) * self.gap);
     }
 
+    /// Whether segments are sent at once.
+    pub(super) const fn is_off(&self) -> bool {
+        self.gap == 0
+    }
+
     pub(in crate::kcp) fn at(&self) -> Time {
-        if self.gap == 0 { Time::ZERO } else { self.next.after(self.pause) }
+        if self.is_off() { Time::ZERO } else { self.next.after(self.pause) }
     }
 }
 

@@ -257,7 +257,12 @@ impl Peer {
         events: &mut VecDeque<PeerEvent>,
     ) -> Option<PeerCloseReason> {
         let flush = std::mem::take(&mut self.flush) || config.eager;
-        self.update(now, flush);
+        let must_update = flush || !self.kcp.config().is_at_once();
+        let mut due = if must_update { now } else { self.kcp.due_at(now) };
+        if due <= now {
+            self.update(now, flush);
+            due = self.kcp.due_at(now);
+        }
         if let Some(envelope) = &mut envelope {
             self.wrap(now, id, &mut **envelope);
             self.note_envelope(id, &**envelope);
@@ -291,7 +296,7 @@ impl Peer {
             }
             self.uncounted = UNKNOWN;
         }
-        let due = idle_at.min(self.kcp.due_at(now).max(now));
+        let due = idle_at.min(due.max(now));
         let due = self.leaves_by.map_or(due, |by| by.min(due));
         let due = if waits && !has_room {
             self.uncounted = UNKNOWN; // to be told what there is
