@@ -295,7 +295,9 @@ impl<O: Output> Kcp<O> {
     ///
     /// After 5 s without traffic it frees memory, as [`shrink`](Self::shrink) does.
     pub fn update(&mut self, now: Time) {
-        self.update_ahead(now, None);
+        if self.is_beat(now) && !self.rests(now) {
+            self.flush(now);
+        }
         self.shrink_if_quiet(now);
     }
 
@@ -303,16 +305,14 @@ impl<O: Output> Kcp<O> {
     /// `ahead`, if there is room for it.
     #[inline]
     pub(crate) fn update_if_due(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
-        if self.due_at(now) <= now {
-            self.update_ahead(now, ahead);
+        if self.due_at(now) <= now && self.is_beat(now) {
+            self.flush_ahead(now, ahead);
         }
     }
 
-    fn update_ahead(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
-        let is_beat = self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once();
-        if is_beat && !self.rests(now) {
-            self.flush_ahead(now, ahead);
-        }
+    /// Whether the interval has passed, or none has to.
+    fn is_beat(&mut self, now: Time) -> bool {
+        self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once()
     }
 
     /// Segments in flight and waiting to be sent. Source: ikcp.c `ikcp_waitsnd`.

@@ -76,6 +76,10 @@ impl<O: Output> Kcp<O> {
             ("incr", Controller::Kcp(control)) => control.incr = value,
             _ => {}
         }
+        self.wake();
+        if let Some(work) = &mut self.work {
+            work.by_time.reckon(&self.rtt);
+        }
     }
 
     /// Replaces the congestion controller. For one whose state a plain constructor function cannot provide.
