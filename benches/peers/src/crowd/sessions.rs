@@ -1,4 +1,5 @@
-//! Sessions: one server with all of them, and their clients. Not encrypted, like KCP, or encrypted.
+//! Sessions: one server with all of them, several for more than 16,384, and their clients. Not encrypted, like KCP, or
+//! encrypted.
 
 use super::Side;
 use super::bare::{address, index, random, time};
@@ -42,7 +43,7 @@ impl By {
 }
 
 pub(super) struct Server {
-    sessions: Sessions,
+    shards: Vec<Sessions>,
     by: By,
     ids: Vec<Option<SessionId>>,
     buf: Vec<u8>,
@@ -62,11 +63,12 @@ impl Server {
     }
 
     fn of(suite: Suite, by: By, count: usize, seed: u32) -> Self {
+        let each = u16::try_from(count.min(MOST)).expect("a shard");
         let config = ServerConfig {
             suites: vec![suite],
-            max_sessions: u16::try_from(count).expect("a shard"),
+            max_sessions: each,
             // Also the least that a network may have: all are in one.
-            sessions_per_address: u16::try_from(count).expect("a shard"),
+            sessions_per_address: each,
             half_open: 16_384,
             accepts_per_second: 1_000_000,
             accept_burst: 1_000_000,
@@ -74,47 +76,53 @@ impl Server {
             memory: 1 << 40, // as of bare KCP
             ..ServerConfig::insecure(SessionConfig::default())
         };
-        let sessions = Sessions::new(&config, random(seed)).expect("it is in range");
-        Self { sessions, by, ids: vec![None; count], buf: Vec::new() }
+        let shard = |_| Sessions::new(&config, random(seed)).expect("it is in range");
+        let shards = (0..count.div_ceil(MOST)).map(shard).collect();
+        Self { shards, by, ids: vec![None; count], buf: Vec::new() }
     }
 }
 
 impl Side for Server {
     fn is_due(&self, now: u32) -> bool {
-        self.sessions.poll_timeout().is_some_and(|at| at <= time(now))
+        let is_due = |shard: &Sessions| shard.poll_timeout().is_some_and(|at| at <= time(now));
+        self.shards.iter().any(is_due)
     }
 
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
         self.buf.clear();
         self.buf.extend_from_slice(datagram);
-        self.sessions.handle_datagram(time(now), address(index).into(), &mut self.buf);
+        self.shards[index / MOST].handle_datagram(time(now), address(index).into(), &mut self.buf);
     }
 
     fn send(&mut self, _: u32, index: usize, message: &[u8]) {
-        let session = self.ids[index].and_then(|id| self.sessions.connection_mut(id));
+        let session = self.ids[index].and_then(|id| self.shards[index / MOST].connection_mut(id));
         self.by.send(session.expect("it is up"), message);
     }
 
     fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
-        self.sessions.handle_timeout(time(now));
-        self.buf.clear();
-        while let Some(transmit) = self.sessions.poll_transmit(time(now), &mut self.buf) {
-            out(index(transmit.address), &self.buf);
+        for shard in &mut self.shards {
+            shard.handle_timeout(time(now));
             self.buf.clear();
+            while let Some(transmit) = shard.poll_transmit(time(now), &mut self.buf) {
+                out(index(transmit.address), &self.buf);
+                self.buf.clear();
+            }
         }
     }
 
     fn recv(&mut self, _: u32, mut take: impl FnMut(&[u8])) {
-        while let Some((id, event)) = self.sessions.poll_event() {
-            match event {
-                Event::Connected => {
-                    let peer = self.sessions.connection(id).expect("it is up").peer_addr();
-                    self.ids[index(peer)] = Some(id);
+        for shard in &mut self.shards {
+            while let Some((id, event)) = shard.poll_event() {
+                match event {
+                    Event::Connected => {
+                        let peer = shard.connection(id).expect("it is up").peer_addr();
+                        self.ids[index(peer)] = Some(id);
+                    }
+                    Event::Readable => {
+                        self.by.recv(shard.connection_mut(id).expect("it is up"), &mut take);
+                    }
+                    _ => panic!("{event:?}"),
                 }
-                Event::Readable => {
-                    self.by.recv(self.sessions.connection_mut(id).expect("it is up"), &mut take);
-                }
-                _ => panic!("{event:?}"),
             }
         }
     }
@@ -219,5 +227,7 @@ impl Side for Clients {
     }
 }
 
+/// Sessions of a server.
+const MOST: usize = 1 << 14;
 /// Clients that connect in the same ms.
 const STARTS: usize = 20;
