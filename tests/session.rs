@@ -225,6 +225,24 @@ fn an_end_that_was_frozen_gives_the_other_two_seconds() {
     assert!(!world.client().is_connected(), "two seconds of grace");
 }
 
+/// Also if it was frozen for less than two and a half keepalive intervals, after a silence as between two pings.
+#[test]
+fn an_end_that_was_frozen_while_its_time_ran_out_gives_the_other_two_seconds() {
+    let rare = SessionConfig { keepalive: Duration::from_secs(6), ..config() };
+    let slow = SessionConfig { timeout: Duration::from_secs(60), ..rare.clone() };
+    let mut world = World::new(1, &server_config(&slow, SUITE));
+    world.add(&path(0.0), &path(0.0), &rare, client_config(SUITE));
+    world.connect();
+    for silence in (0..6_000).step_by(500) {
+        world.run(24_000 + silence);
+        world.clients[0].frozen = true;
+        world.run(14_900);
+        world.clients[0].frozen = false;
+        world.run(1_000);
+        assert!(world.client().is_connected(), "after {silence} ms");
+    }
+}
+
 #[test]
 fn time_that_goes_backwards_counts_as_standing_still() {
     let mut world = connected(1, &path(0.0));

@@ -103,7 +103,7 @@ impl Keepalive {
     /// Notes that time has passed. After a gap in which nobody called, the peer gets time to be heard.
     pub(super) fn tick(&mut self, now: Time) {
         let gap = now.micros_since(self.now);
-        if gap > GAP && gap > standstill(self.interval()) {
+        if gap > GAP && (gap > standstill(self.interval()) || self.timeout_at() <= now) {
             self.grace = now.after(GRACE);
             self.ping_now = true;
         }
@@ -384,7 +384,8 @@ const GRID: u64 = 100_000;
 const BRISK: u8 = 5;
 /// A longer silence, µs, that is also longer than two and a half times what was expected, is a standstill.
 const STANDSTILL: u64 = 1_000_000;
-/// If two calls are further apart than this, µs, and than two and a half keepalive intervals, this end was frozen.
+/// If two calls are further apart than this, µs, and than two and a half keepalive intervals, or if the peer has timed out between
+/// them, this end was frozen.
 const GAP: u64 = 5_000_000;
 /// How long the peer then has to be heard, µs: time for a few pings and their answers.
 const GRACE: u64 = 2_000_000;
