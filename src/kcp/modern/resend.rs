@@ -139,7 +139,8 @@ impl ByTime {
 
     /// Whether there is nothing to send but acknowledgements, as in every other flush of a game.
     fn has_only_acks<O>(&mut self, transmit: &Transmit<'_, '_, O>) -> bool {
-        if transmit.sender.waiting() > 0 || !self.spread.is_off() || self.protection.owes() {
+        let hears_of_each = transmit.congestion.is_paced(); // a controller is told that nothing waits
+        if hears_of_each || transmit.sender.waiting() > 0 || !self.spread.is_off() || self.protection.owes() {
             return false;
         }
         self.flights.front(&transmit.sender.ring, transmit.sender.una());
