@@ -142,7 +142,7 @@ tables:
       cargo run -q --release --all-features --example families -- 4 curve "$scratch/loss.svg" && \
       cmp docs/loss.svg "$scratch/loss.svg" && rm -r "$scratch"
 
-# Takes the figures of the documents again into `folder`, and says which have moved by more than 10 %: `just figures /tmp/f 'cargo run'`, `just figures /tmp/f --write`.
+# Takes the figures of the documents again into `folder`, and says which have moved by more than 10 %: `just figures /tmp/f crowd`, `just figures /tmp/f --write`.
 figures folder *args:
     tools/figures.py '{{ folder }}' {{ args }}
 

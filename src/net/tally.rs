@@ -14,7 +14,7 @@ stats! {
         pub receive_calls: u64 => "whitewater_socket_calls_total" [call: "receive", "System calls that it took"],
         /// System calls for sending.
         pub send_calls: u64 => "whitewater_socket_calls_total" [call: "send", "System calls that it took"],
-        /// Datagrams that arrived with the mark of a queue that was filling (ECN's CE).
+        /// Datagrams that arrived with the mark of a queue that was filling (ECN's CE), if calls for many datagrams read them.
         pub congestion_marks: u64 => "whitewater_socket_congestion_marks_total",
         /// With several servers on one port: datagrams of another server's sessions that were handed on.
         pub handed_on: u64 => "whitewater_socket_handed_on_total",

@@ -69,9 +69,9 @@ settings! {
         /// How long an acknowledgement may wait for data to ride with: up to 100 ms. That of unreliable datagrams, which
         /// are never sent again, may wait four times as long, but not more than 100 ms, unless repairs see that packets get lost.
         pub ack_delay: Duration = Duration::from_millis(10), 0..=100;
-        /// While a session rests, its server sends a ping this often, and the client answers: 100 ms to 10 s, in steps of 100 ms. While there is
-        /// traffic, or if an answer is missing, either end sends one after a quarter of it, but at least 500 ms, without
-        /// sending anything, or anything that tells the state of the path.
+        /// While a session rests, its server sends a ping this often, and the client answers: 100 ms to 10 s, rounded down to
+        /// 100 ms. While there is traffic, or if an answer is missing, either end sends one after a quarter of it, but at least
+        /// 500 ms, or `keepalive` if that is shorter, without sending anything, or anything that tells the state of the path.
         pub keepalive: Duration = Duration::from_secs(2), 100..=10_000;
         /// The session ends after this much silence: 2 to 120 s, at least twice `keepalive`.
         pub timeout: Duration = Duration::from_secs(20);

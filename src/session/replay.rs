@@ -171,7 +171,7 @@ const HALF: u64 = 1 << 31;
 /// Packet numbers in the window: 5 s at 200 packets per second.
 pub const WINDOW: u64 = 1024;
 const WORDS: usize = 16;
-/// The same while it rests: 30 s of a ping and its answer every half second.
+/// The same while it rests: two minutes of a ping or its answer every 2 s.
 const FEW: u64 = 64;
 
 #[cfg(test)]
