@@ -277,7 +277,8 @@ def scaled(of, by):
     """`value [least..most]` of each, times `by`."""
 
     def times(number):
-        return f"{float(number) * by:.3g}"
+        product = float(number) * by
+        return f"{product:.0f}" if product >= 100 else f"{product:.3g}"
 
     return [f"{times(value)} [{'..'.join(times(end) for end in ends.split('..'))}]" for value, _, ends in of.values()]
 
@@ -328,7 +329,7 @@ def read_callgrind_crowd(output):
         "sessions": "sessions (checksum)",
     }
     for name, row in names.items():
-        yield [row, None, of[name]]
+        yield [row, None, grouped(of[name])]
 
 
 def read_crowd(output):
@@ -401,7 +402,7 @@ def rewritten(text, figure, rows, stamp):
     """The document with these rows and this date and CPU."""
     lines = text.split("\n")
     for index, row in enumerate(rows):
-        lines[figure.first + index] = "| " + " | ".join(row) + " |"
+        lines[figure.first + index] = "|" + "|".join(f" {cell} " if cell else " " for cell in row) + "|"
     fields = [part for part in figure.fields if not part.startswith("taken ")] + [stamp]
     lines[figure.mark] = f"<!-- figures; {'; '.join(fields)}; $ {figure.command} -->"
     return "\n".join(lines)

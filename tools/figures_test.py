@@ -136,6 +136,7 @@ class Readers(unittest.TestCase):
         lines = [f"{name:<18}{ways.format('x')}" for load in ("bulk", "64-byte messages") for name in (load, "  CPU, both ends")]
         rows = self.read("tokio", "\n".join(lines))
         self.assertEqual(rows[1], ["CPU of both ends, ms/MB", *cpu[1:]])
+        self.assertEqual(rows[0][1:], ["127000 [122000..141000]", "174000 [172000..198000]"])
         ways = "bare 13.5 us [13..14]  udp 9.5 us (0.7x) [9..10]"
         loads = ("ping-pong p50", "not spawned, p50", "beside threads")
         lines = [f"{name:<18}{row}" for load in loads for name, row in ((load, ways), ("  CPU, both ends", ways))]
