@@ -20,13 +20,13 @@
 //! cargo run --release -- uring [ROUNDS]                    ns of an echoed datagram by io_uring (Linux)
 //! cargo run --release -F aws-lc-rs -- ciphers [ROUNDS]   ns of sealing and opening a packet, by ring and aws-lc-rs
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
+//! cargo run --release -- tokio-turns [ROUNDS]              round trips of them, of tasks and of the future of `block_on`
 //! cargo run --release -- echo [ROUNDS]                     60 messages per second there and back, CPU of each
 //! cargo run --release -- blocking [ROUNDS]                 messages per second of calls that block, both ways of bare KCP
 //! cargo run --release -- turns [ROUNDS]                    round trips in one thread, without a runtime
 //! cargo run --release -- lab [SECONDS ROUNDS]             latency and bytes between two namespaces (Linux, root)
 //! cargo run --release -- lab-transfers [ROUNDS [NAME]]    20 MB between them
 //! cargo run --release -- lab-smoke                        whether all of that works
-//! cargo run --release -- tokio-turns [ROUNDS]              round trips of them, spawned or not
 //! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
 

@@ -71,8 +71,8 @@ fn shard(sessions: usize, start: &Barrier) -> f64 {
 const HEADER: &str = "\
 Server's ends in memory, one thread, 25 ms each way, no loss. `tick`: CPU of one session in 1/30 s. `cores`: what all sessions \
 take at 30 Hz. `heap`: requested bytes, with the tables of the server. `latency`: of a message, in virtual time. `wake-ups`: ms of a \
-second in which a timer is due. ikcp.c, ENet and renet are called every 10 ms, as they ask. A server of ours has \
-at most 16,384 sessions, a host of ENet 4095 peers, and a server of netcode, below renet, 1024 clients: more are on several of them.
+second in which a timer is due. ikcp.c, ENet and renet are called every 10 ms. A server of ours has at \
+most 16,384 sessions, a host of ENet 4095 peers, and a server of netcode, below renet, 1024 clients: more are on several of them.
 
 | sessions | | tick idle, ns | tick at 30 Hz, ns | cores | heap idle, bytes | heap at 30 Hz, bytes | p50, ms | p99, ms | wake-ups a second idle | at 30 Hz |
 |---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
