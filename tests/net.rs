@@ -445,3 +445,12 @@ fn errors_name_what_cannot_work() {
     let error = kcp::Socket::connect("127.0.0.1:99999", Conv(1), &configs::classic_fast()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
+
+#[test]
+fn drivers_may_be_moved_to_other_threads_and_shared_by_reference() {
+    fn is<T: Send + Sync>() {}
+    is::<whitewater::Server>(); // an engine's world keeps what may be both
+    is::<whitewater::Client>();
+    is::<kcp::Listener>();
+    is::<kcp::Socket>();
+}

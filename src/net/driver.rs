@@ -305,7 +305,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
     /// Hands in what the others on the port have handed on and what came beside the socket, a bounded number; returns whether there may be
     /// more.
     pub(super) fn hand_in_strays(&mut self, now: Time, machine: &mut M) -> bool {
-        let has_more = self.neighbours.as_ref().is_some_and(|others| others.hand_in_strays(now, machine));
+        let has_more = self.neighbours.as_mut().is_some_and(|others| others.hand_in_strays(now, machine));
         self.beside.as_mut().is_some_and(|beside| beside.hand_in(now, machine)) || has_more
     }
 

@@ -14,7 +14,7 @@ use crate::time::Time;
 use std::fmt::Debug;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use whitewater_udp::bind_shared;
 
 pub(super) fn sockets(addr: impl ToSocketAddrs, count: usize) -> io::Result<Vec<UdpSocket>> {
@@ -32,7 +32,8 @@ pub(super) struct Neighbours<M> {
     give: Give<M>,
     /// The doors of all shards, including this one.
     doors: Arc<[Door]>,
-    came: Receiver<Stray>,
+    /// Behind a lock that nobody waits for, so that a driver can be shared by reference.
+    came: Mutex<Receiver<Stray>>,
     /// Datagrams that were handed on, and those that were lost because too many wait at their shard.
     pub(super) handed_on: u64,
     pub(super) not_handed_on: u64,
@@ -79,7 +80,7 @@ pub(super) fn meet<M>(
     let doors: Arc<[Door]> = doors.into();
     boxes.into_iter().map(move |came| {
         let doors = Arc::clone(&doors);
-        Neighbours { give, doors, came, handed_on: 0, not_handed_on: 0 }
+        Neighbours { give, doors, came: Mutex::new(came), handed_on: 0, not_handed_on: 0 }
     })
 }
 
@@ -97,12 +98,13 @@ impl<M> Neighbours<M> {
     }
 
     /// Takes datagrams that the others have handed on, up to a limit. Returns whether there may be more.
-    pub(super) fn hand_in_strays(&self, now: Time, machine: &mut M) -> bool
+    pub(super) fn hand_in_strays(&mut self, now: Time, machine: &mut M) -> bool
     where
         M: Machine,
     {
+        let came = self.came.get_mut().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..STRAYS_PER_PUMP {
-            let Ok(mut stray) = self.came.try_recv() else { return false };
+            let Ok(mut stray) = came.try_recv() else { return false };
             machine.handle_datagram(now, stray.from, &mut stray.bytes);
         }
         true
@@ -137,9 +139,9 @@ mod tests {
             |mut at: usize, owner| shards[at].hand_in(Time::ZERO, &mut at, from, &mut [owner, 5]);
         (0..4).for_each(|owner| hand_in(1, owner));
         (0..STRAYS_MAX + 2).for_each(|_| hand_in(0, 1));
-        let stray = shards[2].came.try_recv().unwrap();
+        let stray = shards[2].came.get_mut().unwrap().try_recv().unwrap();
         assert_eq!((stray.from, &stray.bytes[..]), (from, &[2, 5][..]));
-        let rest: Vec<_> = shards.iter().map(|shard| shard.came.try_iter().count()).collect();
+        let rest: Vec<_> = shards.iter_mut().map(|shard| shard.came.get_mut().unwrap().try_iter().count()).collect();
         assert_eq!(rest, [1, STRAYS_MAX, 0]);
         assert_eq!((shards[1].handed_on, shards[1].not_handed_on), (2, 0));
         assert_eq!((shards[0].handed_on, shards[0].not_handed_on), (STRAYS_MAX as u64, 2));

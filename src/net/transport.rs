@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// the crate `whitewater-web`, or those of a relay. The server's sessions do not see the difference.
 ///
 /// Nothing here may block: the driver calls it between two datagrams.
-pub trait Transport: Debug + Send {
+pub trait Transport: Debug + Send + Sync {
     /// Whether this transport carries what goes to an address. Each of its peers has an address that UDP cannot have, such as an IPv6 address
     /// with a scope id above `i32::MAX`, so that nobody can pretend to be it. Limits and rates apply to the IP address in it: put that of
     /// the peer there.

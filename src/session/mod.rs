@@ -116,7 +116,7 @@ pub(crate) mod front {
 use rand_core::CryptoRng;
 
 /// The owner's source of random numbers.
-struct Random(Box<dyn CryptoRng + Send>);
+struct Random(Box<dyn CryptoRng + Send + Sync>);
 
 printed_without_secrets! { Random {} }
 

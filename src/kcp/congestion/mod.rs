@@ -68,7 +68,7 @@ impl PartialEq for Congestion {
 }
 
 /// A congestion controller, chosen by [`Congestion::Own`].
-pub trait CongestionControl: fmt::Debug + Send {
+pub trait CongestionControl: fmt::Debug + Send + Sync {
     /// Segments that may be in flight: sent, and not acknowledged.
     fn window(&self) -> u32;
 

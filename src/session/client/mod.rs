@@ -74,7 +74,7 @@ impl Client {
     /// # Errors
     ///
     /// A field of `config` is wrong.
-    pub fn new(config: &ClientConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
+    pub fn new(config: &ClientConfig, rng: impl CryptoRng + Send + Sync + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
             config: config.clone(),

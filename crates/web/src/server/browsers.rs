@@ -21,7 +21,8 @@ use wtransport::quinn::SendDatagramError;
 #[derive(Debug)]
 pub struct Browsers {
     hall: Arc<Hall>,
-    came: Receiver<(Arrival, Vec<u8>)>,
+    /// Behind a lock that nobody waits for, so that a server can be shared by reference.
+    came: Mutex<Receiver<(Arrival, Vec<u8>)>>,
 }
 
 /// What the connections and the server share.
@@ -73,7 +74,7 @@ impl Hall {
             is_over: AtomicBool::new(false),
             over: tokio::sync::Notify::new(),
         });
-        let browsers = Browsers { hall: Arc::clone(&hall), came };
+        let browsers = Browsers { hall: Arc::clone(&hall), came: Mutex::new(came) };
         (hall, browsers)
     }
 
@@ -161,9 +162,10 @@ impl Transport for Browsers {
     }
 
     fn receive(&mut self, datagram: &mut Vec<u8>) -> Option<Arrival> {
-        let (arrival, bytes) = self.came.try_recv().ok().or_else(|| {
+        let came = self.came.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let (arrival, bytes) = came.try_recv().ok().or_else(|| {
             // What comes after this look wakes the server again. What came before it is there.
-            self.hall.is_woken.swap(false, AcqRel).then(|| self.came.try_recv().ok())?
+            self.hall.is_woken.swap(false, AcqRel).then(|| came.try_recv().ok())?
         })?;
         datagram.extend_from_slice(&bytes);
         Some(arrival)
