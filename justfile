@@ -86,6 +86,14 @@ examples:
     cargo run -q --release --all-features --example arena -- --seconds 2
     cargo run -q --release --all-features --example tunnel demo
 
+# Tests the crate for Bevy and the code in its document, without optimisation, which builds in half of the time; and checks it for wasm32.
+bevy:
+    cargo test -p bevy_whitewater
+    RUSTDOCFLAGS='-D warnings' cargo doc --no-deps -p bevy_whitewater
+    rustup target add wasm32-unknown-unknown
+    cargo clippy -p bevy_whitewater --no-default-features --features client,replicon --target wasm32-unknown-unknown -- -D warnings
+    cargo clippy -p bevy_whitewater --no-default-features --features server -- -D warnings
+
 # Checks what browsers get, for wasm32.
 wasm:
     rustup target add wasm32-unknown-unknown
