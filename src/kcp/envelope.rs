@@ -83,7 +83,7 @@ pub trait EnvelopeConfig: Debug + Send + Sync {
 /// assert_eq!(bob.kcp().peek_size(), Some(5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Envelope: Any + Debug + Send {
+pub trait Envelope: Any + Debug + Send + Sync {
     /// Bytes added to every datagram, at least.
     fn overhead(&self) -> u16;
 

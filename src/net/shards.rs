@@ -141,7 +141,8 @@ mod tests {
         (0..STRAYS_MAX + 2).for_each(|_| hand_in(0, 1));
         let stray = shards[2].came.get_mut().unwrap().try_recv().unwrap();
         assert_eq!((stray.from, &stray.bytes[..]), (from, &[2, 5][..]));
-        let rest: Vec<_> = shards.iter_mut().map(|shard| shard.came.get_mut().unwrap().try_iter().count()).collect();
+        let rest: Vec<_> =
+            shards.iter_mut().map(|shard| shard.came.get_mut().unwrap().try_iter().count()).collect();
         assert_eq!(rest, [1, STRAYS_MAX, 0]);
         assert_eq!((shards[1].handed_on, shards[1].not_handed_on), (2, 0));
         assert_eq!((shards[0].handed_on, shards[0].not_handed_on), (STRAYS_MAX as u64, 2));

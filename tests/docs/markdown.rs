@@ -14,10 +14,12 @@ pub(crate) fn all() -> Vec<Document> {
     let mut found = Vec::new();
     for folder in [
         "docs",
+        "docs/engines",
         "docs/migrate",
         "examples",
         "examples/tower_defence",
         "capi",
+        "crates/bevy",
         "crates/kcp-go",
         "crates/sim",
         "crates/derive",

@@ -34,6 +34,8 @@ pub(super) enum Event {
 // SAFETY: the program has promised to use a control block, with everything that belongs to it, from one thread at a
 // time.
 unsafe impl Send for Callbacks {}
+// SAFETY: the same promise. The library itself looks only from within calls of that thread.
+unsafe impl Sync for Callbacks {}
 
 impl Callbacks {
     /// # Safety

@@ -2,11 +2,7 @@
 //! whitewater.
 
 #![cfg(feature = "replicon")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has found something"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 mod common;
 

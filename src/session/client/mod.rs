@@ -74,7 +74,10 @@ impl Client {
     /// # Errors
     ///
     /// A field of `config` is wrong.
-    pub fn new(config: &ClientConfig, rng: impl CryptoRng + Send + Sync + 'static) -> Result<Self, ConfigError> {
+    pub fn new(
+        config: &ClientConfig,
+        rng: impl CryptoRng + Send + Sync + 'static,
+    ) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
             config: config.clone(),

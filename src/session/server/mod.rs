@@ -85,7 +85,10 @@ impl Server {
     /// # Errors
     ///
     /// A field of `config` is wrong.
-    pub fn new(config: &ServerConfig, rng: impl CryptoRng + Send + Sync + 'static) -> Result<Self, ConfigError> {
+    pub fn new(
+        config: &ServerConfig,
+        rng: impl CryptoRng + Send + Sync + 'static,
+    ) -> Result<Self, ConfigError> {
         config.check()?;
         let mut random_source = Random(Box::new(rng));
         let rng = &mut *random_source.0;
