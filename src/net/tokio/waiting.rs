@@ -25,20 +25,29 @@ pub(super) struct Waiting<T> {
     pub(super) closed: Option<Closed<T>>,
     /// Whether it came up after this was made. A session that was accepted was up before.
     pub(super) is_up: bool,
-    /// Ordered by channel, and within a channel by how long each has waited.
+    /// Ordered by channel, and within a channel by turns.
     tasks: Vec<Task>,
-    /// Tasks that were woken for room and have not run yet. They keep their turn.
+    /// Tasks that were woken for room. Those that have not sent anything since keep their turn.
     woken: Vec<Task>,
-    /// The turn of the next task that waits.
-    next: u64,
+    /// Turns that were given.
+    turns: u64,
     pub(super) events: VecDeque<Event>,
 }
 
 struct Task {
     what: For,
     waker: Waker,
-    /// The task that has waited longest has the lowest number.
-    turn: u64,
+    turn: Turn,
+    /// Messages that it has sent since it was woken.
+    sent: u64,
+}
+
+/// The lowest comes first: who has sent the fewest messages, and of several the one that has waited longest. If only the
+/// time counted, and room came in parts of few and many messages by turns, the same tasks would always get the many.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+struct Turn {
+    messages: u64,
+    number: u64,
 }
 
 impl Task {
@@ -59,7 +68,7 @@ impl<T> Waiting<T> {
             is_up: false,
             tasks: Vec::new(),
             woken: Vec::new(),
-            next: 0,
+            turns: 0,
             events: VecDeque::new(),
         }
     }
@@ -70,28 +79,43 @@ impl<T> Waiting<T> {
         if self.tasks.iter().any(|task| task.is(what, waker)) {
             return;
         }
-        let turn = self.come(what, waker).unwrap_or_else(|| {
-            self.next += 1;
-            self.next
-        });
+        let turn = match self.come(what, waker) {
+            Some(Task { turn, sent: 0, .. }) => turn,
+            Some(Task { turn, sent, .. }) => self.turn(turn.messages + sent),
+            // Who comes anew is the last, however little it has sent: it could come anew for each message.
+            None => {
+                let there = self.tasks.iter().chain(&self.woken).filter(|task| task.what == what);
+                self.turn(there.map(|task| task.turn.messages + task.sent).max().unwrap_or(0))
+            }
+        };
         let at = self.tasks.partition_point(|task| (task.what, task.turn) < (what, turn));
-        self.tasks.insert(at, Task { what, waker: waker.clone(), turn });
+        self.tasks.insert(at, Task { what, waker: waker.clone(), turn, sent: 0 });
     }
 
-    /// A task has sent something on a channel. If it was woken for that, it is the turn of the next.
+    const fn turn(&mut self, messages: u64) -> Turn {
+        self.turns += 1;
+        Turn { messages, number: self.turns }
+    }
+
+    /// A task has sent something on a channel. If it was woken for that and this is the first, the next one runs as well:
+    /// there may be room for both.
     pub(super) fn sent(&mut self, channel: u8, waker: &Waker) -> Option<Waker> {
         let what = For::Send(channel);
-        self.come(what, waker)?;
+        let task = self.woken.iter_mut().find(|task| task.is(what, waker))?;
+        task.sent += 1;
+        if task.sent > 1 {
+            return None;
+        }
         let next = self.tasks.remove(self.tasks.iter().position(|task| task.what == what)?);
         let waker = next.waker.clone();
         self.woken.push(next);
         Some(waker)
     }
 
-    /// Notes that a task that was woken for room has run. Returns its turn.
-    fn come(&mut self, what: For, waker: &Waker) -> Option<u64> {
+    /// Removes a task that was woken for room and waits again.
+    fn come(&mut self, what: For, waker: &Waker) -> Option<Task> {
         let at = self.woken.iter().position(|task| task.is(what, waker))?;
-        Some(self.woken.swap_remove(at).turn)
+        Some(self.woken.swap_remove(at))
     }
 
     /// Moves the tasks that wait for something `is_due` to `woken`.
@@ -100,7 +124,7 @@ impl<T> Waiting<T> {
         woken.extend(due.map(|task| task.waker));
     }
 
-    /// The same for tasks that wait for room: for each channel only the one that has waited longest, the most
+    /// The same for tasks that wait for room: for each channel only the one whose turn it is, the most
     /// urgent channel first. If all were woken, the runtime would decide who runs first, and it would always be
     /// the same one. Returns whether others wait behind them, which must be [woken](Self::wake_rest) if these
     /// do not run.
@@ -115,11 +139,12 @@ impl<T> Waiting<T> {
 
     /// Wakes tasks that wait for room behind one that was woken and has not run: it may have been cancelled.
     pub(super) fn wake_rest(&mut self, woken: &mut Vec<Waker>) {
-        let Self { tasks, woken: absent, .. } = self;
-        let is_behind = |task: &mut Task| absent.iter().any(|absent| absent.what == task.what);
+        let Self { tasks, woken: before, .. } = self;
+        let is_behind =
+            |task: &mut Task| before.iter().any(|before| before.what == task.what && before.sent == 0);
         let mut behind: Vec<_> = tasks.extract_if(.., is_behind).collect();
         woken.extend(behind.iter().map(|task| task.waker.clone()));
-        absent.append(&mut behind);
+        before.append(&mut behind);
     }
 
     /// Keeps an event. Of many unread ones, only the newest are kept.
@@ -166,6 +191,30 @@ mod tests {
                 waiting.wait(For::Send(channel), &tasks[next]);
             }
         }
+    }
+
+    /// Room comes in parts of one message and of a hundred, by turns.
+    #[test]
+    fn each_task_sends_as_much_however_the_room_comes_and_who_comes_anew_is_the_last() {
+        let tasks = [(); 5].map(|()| Waker::from(Arc::new(Nothing)));
+        let mut waiting = Waiting::<()>::new();
+        let (mut sent, mut runs) = ([0; 4], Vec::new());
+        tasks.iter().take(4).for_each(|task| waiting.wait(For::Send(0), task));
+        for room in [1, 100].into_iter().cycle().take(400) {
+            waiting.wake_senders(&mut runs);
+            let mut left = room;
+            while let Some(waker) = runs.pop() {
+                let task = tasks.iter().position(|task| task.will_wake(&waker)).unwrap();
+                for _ in 0..std::mem::take(&mut left) {
+                    sent[task] += 1;
+                    runs.extend(waiting.sent(0, &waker));
+                }
+                waiting.wait(For::Send(0), &waker);
+            }
+        }
+        assert!(sent.iter().all(|sent| (4900..=5200).contains(sent)), "{sent:?}");
+        waiting.wait(For::Send(0), &tasks[4]);
+        assert!(waiting.tasks.last().unwrap().waker.will_wake(&tasks[4]));
     }
 
     #[test]
