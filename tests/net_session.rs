@@ -405,7 +405,7 @@ fn a_client_on_a_socket_of_its_own_reaches_either_family() {
     let mut world = World::new(SessionConfig::default());
     let at = world.server.local_addr().unwrap();
     for bound in ["127.0.0.1:0", "[::]:0"] {
-        let Ok(socket) = UdpSocket::bind(bound) else { continue }; // no IPv6 here
+        let Ok(socket) = whitewater_udp::bind(bound) else { continue }; // no IPv6 here
         let port = socket.local_addr().unwrap().port();
         world.clients.push(Client::from_socket(socket, at, &world.config).unwrap());
         world.told.push(Vec::new());

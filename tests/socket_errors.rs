@@ -1,10 +1,9 @@
 //! Errors of a real network stack are packet loss: they are counted, nothing ends, and everything arrives
-//! once the path works again. An interface that is too narrow, a full send buffer, an unreachable host, a
-//! port on which nobody listens yet.
+//! once the path works again. An interface that is too narrow, a full send buffer, an unreachable host.
 //!
-//! All but the last need a network of their own: each test runs itself again in a Linux namespace, where `ip`
-//! and `tc` change the network. If the system allows no namespaces, these tests print a note and pass; also
-//! if `ip` is missing, unless `WHITEWATER_NO_SKIP` is set.
+//! They need a network of their own: each test runs itself again in a Linux namespace, where `ip` and `tc` change
+//! the network. If the system allows no namespaces, these tests print a note and pass; also if `ip` is missing,
+//! unless `WHITEWATER_NO_SKIP` is set. `net_unreachable.rs` has those that need none.
 
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -179,25 +178,4 @@ fn bare_kcp_over_a_narrow_interface_uses_fragments() {
         }
         assert!(got == 5000 && socket.socket_stats() == SocketStats::default());
     });
-}
-
-/// ICMP reports that nobody listens; then somebody does.
-#[cfg(feature = "tokio")]
-#[tokio::test]
-async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {
-    use tokio::time::timeout;
-    use whitewater::tokio::{KcpListener, KcpStream};
-    let at = std::net::UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
-    let client = KcpStream::connect(at, Conv(7), &configs::turbo()).unwrap();
-    client.send(b"anyone?").await.unwrap();
-    let told = async {
-        while client.socket_stats().unreachable == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(PATIENCE, told).await.unwrap();
-    let listener = KcpListener::bind(at, &kcp::PeersConfig::default()).unwrap();
-    let (peer, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
-    let mut buf = [0; 10];
-    assert_eq!(timeout(PATIENCE, peer.recv(&mut buf)).await.unwrap().unwrap(), 7);
 }

@@ -9,6 +9,7 @@ mod net_mtu;
 mod net_round_trips;
 mod net_session_alloc;
 mod net_thread;
+mod net_unreachable;
 mod port_reuse;
 mod shards;
 mod siblings;

@@ -9,7 +9,7 @@ use crate::session::peers::{Peer, PeerEvent, PeerId, Peers, PeersConfig, PeersSt
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
-use whitewater_udp::{Mode, Port, as_v4};
+use whitewater_udp::{Mode, Port, as_v4, bind};
 
 /// The server end of bare KCP: one UDP socket, and a [`Peer`] for each address and conv that sends to it, within the
 /// limits of a [`PeersConfig`].
@@ -46,13 +46,13 @@ use whitewater_udp::{Mode, Port, as_v4};
 pub type Listener = Driver<Peers>;
 
 impl Listener {
-    /// A listener on `addr`. On an IPv6 address that also accepts IPv4, IPv4 peers have IPv4 addresses.
+    /// A listener on `addr`. `[::]` also takes IPv4, where the system can do that; IPv4 peers have IPv4 addresses.
     ///
     /// # Errors
     ///
     /// `addr` does not resolve or is in use, or `config` is out of range ([`Error::Config`]).
     pub fn bind(addr: impl ToSocketAddrs, config: &PeersConfig) -> io::Result<Self> {
-        Self::from_socket(UdpSocket::bind(addr)?, config)
+        Self::from_socket(bind(addr)?, config)
     }
 
     /// A listener on an existing socket that is bound and not connected. The socket becomes non-blocking.

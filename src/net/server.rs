@@ -15,7 +15,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater_udp::{Port, Socket};
+use whitewater_udp::{Port, Socket, bind};
 
 /// A server: many sessions on one UDP socket, driven by calls from your loop. It never blocks and has no thread.
 ///
@@ -52,13 +52,13 @@ pub type Server = Driver<session::Server>;
 impl Server {
     /// Binds a server to `addr`.
     ///
-    /// If an IPv6 address also accepts IPv4, IPv4 clients appear with IPv4 addresses.
+    /// `[::]` also takes IPv4, where the system can do that. IPv4 clients appear with IPv4 addresses.
     ///
     /// # Errors
     ///
     /// `addr` does not resolve or is in use, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn bind(addr: impl ToSocketAddrs, config: &ServerConfig) -> io::Result<Self> {
-        Self::from_socket(UdpSocket::bind(addr)?, config)
+        Self::from_socket(bind(addr)?, config)
     }
 
     /// Makes a server from a socket that is bound but not connected. The socket becomes non-blocking.

@@ -15,12 +15,12 @@ use std::fmt::Debug;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
-use whitewater_udp::bind_shared;
+use whitewater_udp::{bind, bind_shared};
 
 pub(super) fn sockets(addr: impl ToSocketAddrs, count: usize) -> io::Result<Vec<UdpSocket>> {
     crate::config::in_range("shards", count as u64, 1..=SHARDS_MAX as u64).map_err(Error::from)?;
     if count == 1 {
-        return Ok(vec![UdpSocket::bind(addr)?]);
+        return Ok(vec![bind(addr)?]);
     }
     let nowhere = Err(io::ErrorKind::InvalidInput.into());
     addr.to_socket_addrs()?.fold(nowhere, |found, addr| found.or_else(|_| bind_shared(addr, count)))

@@ -1,6 +1,6 @@
 //! Counts the traffic of a socket and its errors, and tells packet loss from failure.
 
-use crate::os::{NO_BUFFERS, TOO_LONG};
+use crate::os::{EXPIRED, NO_BUFFERS, TOO_LONG};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub struct Counts {
     pub congestion_marks: u64,
     /// Times that datagrams could not be sent as one batch and were sent one by one.
     pub not_joined: u64,
-    /// ICMP "unreachable" errors: no such port, host or network, or refused on the way.
+    /// ICMP errors: no such port, host or network, refused on the way, or too many hops.
     pub unreachable: u64,
     /// Times the send buffer was full; the datagram was kept and sent later.
     pub send_buffer_full: u64,
@@ -114,8 +114,9 @@ impl Fault {
             | Kind::HostUnreachable
             | Kind::NetworkUnreachable
             | Kind::NetworkDown => Self::Unreachable,
-            // std has no kind for the other two.
+            // std has no kind for the others.
             _ => match error.raw_os_error() {
+                Some(EXPIRED) => Self::Unreachable,
                 Some(NO_BUFFERS) => Self::NoBuffers,
                 Some(TOO_LONG) => Self::TooLong,
                 _ => Self::Other,
@@ -137,6 +138,7 @@ mod tests {
         for kind in [Kind::ConnectionRefused, Kind::ConnectionReset, Kind::HostUnreachable] {
             assert_eq!(Fault::of(&kind.into()), Fault::Unreachable);
         }
+        assert_eq!(Fault::of(&io::Error::from_raw_os_error(EXPIRED)), Fault::Unreachable);
         for kind in [Kind::WouldBlock, Kind::TimedOut, Kind::Interrupted] {
             assert_eq!(Fault::of(&kind.into()), Fault::Nothing);
         }

@@ -173,7 +173,8 @@ mod tests {
         };
         assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, false));
         assert_eq!(fill(&mut inbox).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
-        assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, true));
+        // With room for one only, that one says nothing about others.
+        assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, BATCH_SIZE > 1));
     }
 
     #[test]

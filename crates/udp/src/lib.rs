@@ -45,7 +45,7 @@ pub use counts::Counts;
 pub use inbox::Datagram;
 pub use offload::Mode;
 pub use os::Bell;
-pub use port::{Port, as_v4, bind_shared, local_ip_for, socket_for};
+pub use port::{Port, as_v4, bind, bind_shared, local_ip_for, socket_for};
 pub use socket::Socket;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -7,8 +7,9 @@ use crate::offload::{Mode, Offload};
 use crate::os::{Bell, Waiter};
 use crate::outbox::Outbox;
 use crate::{Socket, SocketBuffers, os};
+use socket2::{Domain, Protocol, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -260,6 +261,29 @@ impl Port {
         };
         Ok(Arc::clone(self.bell.insert(bell)))
     }
+}
+
+/// Opens a socket on the first of these addresses that works. On `[::]` it takes IPv4 as well, on every system that can: std's
+/// does so on Linux and macOS, but neither on Windows nor on FreeBSD.
+///
+/// # Errors
+///
+/// If `addr` does not resolve or is in use.
+pub fn bind(addr: impl ToSocketAddrs) -> io::Result<UdpSocket> {
+    let nowhere = Err(io::ErrorKind::InvalidInput.into());
+    addr.to_socket_addrs()?.fold(nowhere, |found, addr| found.or_else(|_| bind_one(addr)))
+}
+
+fn bind_one(addr: SocketAddr) -> io::Result<UdpSocket> {
+    if addr.is_ipv4() || !addr.ip().is_unspecified() {
+        return UdpSocket::bind(addr);
+    }
+    let socket = socket2::Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP))?;
+    if let Err(error) = socket.set_only_v6(false) {
+        log::debug!("the socket on {addr} takes no IPv4: {error}");
+    }
+    socket.bind(&addr.into())?;
+    Ok(socket.into())
 }
 
 /// Opens a socket of the same family as `peer`, if the system supports it, on a port that the system chooses.

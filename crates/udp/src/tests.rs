@@ -93,6 +93,53 @@ fn a_connected_socket_sends_to_its_peer_in_all_modes() {
     }
 }
 
+/// ICMP reports it to a socket with a peer.
+#[test]
+fn a_port_without_a_listener_is_loss_and_what_comes_later_arrives() {
+    for mode in [Mode::Plain, Mode::Whole] {
+        let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(nobody).unwrap();
+        meets_nobody_first(Port::new(socket, mode, 8).unwrap(), nobody);
+    }
+}
+
+/// Windows reports it also to a socket without a peer, whose next read fails for it.
+#[cfg(windows)]
+#[test]
+fn a_port_without_a_listener_is_loss_for_a_socket_with_many_peers() {
+    for mode in [Mode::Plain, Mode::Whole] {
+        let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        meets_nobody_first(bound(mode), nobody);
+    }
+}
+
+fn meets_nobody_first(mut from: Port, nobody: SocketAddr) {
+    let start = Instant::now();
+    while from.counts().unreachable == 0 {
+        assert!(start.elapsed() < PATIENCE, "{:?}", from.counts());
+        push(&mut from, b"anyone?", nobody);
+        from.flush();
+        assert!(!from.read(usize::MAX).unwrap());
+    }
+    let somebody = UdpSocket::bind(nobody).unwrap();
+    somebody.send_to(b"here", address(&from)).unwrap();
+    assert_eq!(take_lens(&mut from, 1), [4]);
+}
+
+#[test]
+fn a_port_has_no_less_room_than_its_socket_had_unless_it_is_told_to() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let had = SocketBuffers::of(&socket).unwrap();
+    let port: Port = Port::new(socket, Mode::Whole, 8).unwrap();
+    let has = port.buffers().unwrap();
+    assert!(has.receive >= had.receive && has.send >= had.send, "{had:?} {has:?}");
+    let less = port.set_buffers(SocketBuffers { receive: 64 << 10, send: 64 << 10 }).unwrap();
+    let expected = 64 << 10..=128 << 10; // Linux doubles it
+    assert!(expected.contains(&less.receive) && expected.contains(&less.send), "{less:?}");
+    assert_eq!(port.buffers().unwrap(), less);
+}
+
 #[test]
 fn only_the_datagram_that_is_too_long_is_lost() {
     let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));

@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use whitewater_udp::{Mode, Port, as_v4, socket_for};
+use whitewater_udp::{Mode, Port, as_v4, bind, socket_for};
 
 stream! {
     /// One conversation of bare KCP. Any KCP program with the same `conv` can be the peer.
@@ -146,13 +146,13 @@ pub struct KcpListener {
 }
 
 impl KcpListener {
-    /// Binds a listener to `addr`.
+    /// Binds a listener to `addr`. `[::]` also takes IPv4, where the system can do that.
     ///
     /// # Errors
     ///
     /// If `addr` is in use, or `config` is out of range ([`Error::Config`]).
     pub fn bind(addr: impl ToSocketAddrs, config: &PeersConfig) -> io::Result<Self> {
-        Self::from_socket(UdpSocket::bind(addr)?, config)
+        Self::from_socket(bind(addr)?, config)
     }
 
     /// The same over a socket that is already bound and not connected.

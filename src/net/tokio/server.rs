@@ -22,6 +22,7 @@ use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
+use whitewater_udp::bind;
 
 /// The server's end of sessions: one UDP socket, one task, and a [`Session`] for each connected client. Or
 /// several sockets and tasks on one port: [`bind_shards`](Self::bind_shards).
@@ -37,15 +38,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds a server to `addr`, an address of this host. A host name would block the task while it is looked up. On
-    /// an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
+    /// Binds a server to `addr`, an address of this host. A host name would block the task while it is looked up.
+    /// `[::]` also takes IPv4, where the system can do that. IPv4 clients have IPv4 addresses.
     ///
     /// # Errors
     ///
     /// If `addr` does not resolve or is in use, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the
     /// system has no random bytes.
     pub fn bind(addr: impl ToSocketAddrs, config: &ServerConfig) -> io::Result<Self> {
-        Self::from_socket(UdpSocket::bind(addr)?, config)
+        Self::from_socket(bind(addr)?, config)
     }
 
     /// Binds a server with 1 to 64 sockets and tasks to one port, which a multi-threaded runtime runs in

@@ -1,4 +1,5 @@
-//! Waits for a socket with what std offers: a blocking peek at the next datagram, with a timeout.
+//! Waits for a socket with what std offers: a blocking peek at the next datagram, with a timeout. On Windows that timeout is half
+//! a second at least, so its poll waits instead.
 
 use super::Bell;
 use std::io;
@@ -9,17 +10,22 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Waiter {
     /// The timeout that was set last.
+    #[cfg(not(windows))]
     timeout: Option<Duration>,
 }
 
 impl Waiter {
+    #[cfg_attr(windows, expect(unused_variables, reason = "poll keeps no timeout"))]
     pub(crate) fn new(socket: &UdpSocket) -> io::Result<Self> {
-        Ok(Self { timeout: socket.read_timeout()? })
+        Ok(Self {
+            #[cfg(not(windows))]
+            timeout: socket.read_timeout()?,
+        })
     }
 
     /// Waits until there is something to read, or until `timeout` has passed. It may return earlier.
     ///
-    /// `scratch` has room for a datagram, which stays in the socket. std cannot wait for room to write.
+    /// `scratch` has room for a datagram, which stays in the socket. Only Windows can wait for room to write.
     ///
     /// # Errors
     ///
@@ -28,19 +34,26 @@ impl Waiter {
         &mut self,
         socket: &UdpSocket,
         timeout: Option<Duration>,
-        _for_room: bool,
+        for_room: bool,
         _bell: Option<&Bell>,
         scratch: &mut [u8],
     ) -> io::Result<()> {
         match timeout {
             Some(timeout) if timeout < COARSE + NAP => nap(socket, timeout, scratch),
-            Some(timeout) => self.block(socket, Some(timeout - COARSE), scratch),
-            None => self.block(socket, None, scratch),
+            Some(timeout) => self.block(socket, Some(timeout - COARSE), for_room, scratch),
+            None => self.block(socket, None, for_room, scratch),
         }
     }
 
     /// Blocks in the system's receive call, which returns at once for a datagram but late for a timeout.
-    fn block(&mut self, socket: &UdpSocket, timeout: Option<Duration>, scratch: &mut [u8]) -> io::Result<()> {
+    #[cfg(not(windows))]
+    fn block(
+        &mut self,
+        socket: &UdpSocket,
+        timeout: Option<Duration>,
+        _for_room: bool,
+        scratch: &mut [u8],
+    ) -> io::Result<()> {
         if timeout != self.timeout {
             socket.set_read_timeout(timeout)?;
             self.timeout = timeout;
@@ -49,6 +62,23 @@ impl Waiter {
         let seen = socket.peek_from(scratch);
         socket.set_nonblocking(true)?;
         seen.map(|_| ())
+    }
+
+    /// Blocks in Winsock's poll, which returns at once for a datagram, an error of one or room, but late for a timeout.
+    #[cfg(windows)]
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "same signature as on other systems")]
+    fn block(
+        &mut self,
+        socket: &UdpSocket,
+        timeout: Option<Duration>,
+        for_room: bool,
+        _scratch: &mut [u8],
+    ) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let events = if for_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        poll(&mut [PollFd::new(socket, events)], timeout.as_ref())?;
+        Ok(())
     }
 }
 
@@ -65,9 +95,9 @@ fn nap(socket: &UdpSocket, wait: Duration, scratch: &mut [u8]) -> io::Result<()>
     Ok(())
 }
 
-/// How late a blocking receive may return. Linux counts its timeout in scheduler ticks, rounded up plus one:
-/// up to 8 ms at 250 Hz. So the last part of a wait is slept in steps of [`NAP`].
-const COARSE: Duration = Duration::from_millis(8);
+/// How late a blocking call may return. Linux counts its timeout in scheduler ticks, rounded up plus one: up to
+/// 8 ms at 250 Hz. Windows has 64 ticks a second. So the last part of a wait is slept in steps of [`NAP`].
+const COARSE: Duration = Duration::from_millis(if cfg!(windows) { 16 } else { 8 });
 
 /// The longest that a datagram waits unnoticed during a short wait.
 const NAP: Duration = Duration::from_micros(500);

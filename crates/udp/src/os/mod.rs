@@ -16,16 +16,18 @@ pub(crate) use std::os::fd::AsFd as AsHandle;
 #[cfg(windows)]
 pub(crate) use std::os::windows::io::AsSocket as AsHandle;
 
-/// ENOBUFS and EMSGSIZE. Source: the errno tables of Linux, of the BSDs with macOS, and of Winsock.
-const ERRORS: (i32, i32) = if cfg!(windows) {
-    (10_055, 10_040)
+/// ENOBUFS, EMSGSIZE, and ENETRESET, by which Windows reports a datagram that took too many hops. Source: the errno tables of
+/// Linux, of the BSDs with macOS, and of Winsock.
+const ERRORS: (i32, i32, i32) = if cfg!(windows) {
+    (10_055, 10_040, 10_052)
 } else if cfg!(any(target_os = "linux", target_os = "android")) {
-    (105, 90)
+    (105, 90, 102)
 } else {
-    (55, 40)
+    (55, 40, 52)
 };
 pub(crate) const NO_BUFFERS: i32 = ERRORS.0;
 pub(crate) const TOO_LONG: i32 = ERRORS.1;
+pub(crate) const EXPIRED: i32 = ERRORS.2;
 
 #[cfg(test)]
 mod tests {
