@@ -20,10 +20,10 @@ fn marks_are_found_to_pass_where_they_can_be_written_and_read() {
     let target = server.local_addr().unwrap();
     let config = ClientConfig::insecure(session);
     let mut client = Client::connect(target, &config).unwrap();
-    let can = cfg!(all(feature = "batch", target_os = "linux"));
+    let must = cfg!(all(feature = "batch", target_os = "linux"));
     let (mut came, mut buf, start) = (0, [0; 100], Instant::now());
     let mut is_valid = false;
-    while came < 200 || (can && !is_valid) {
+    while came < 200 || (must && !is_valid) {
         assert!(start.elapsed() < PATIENCE, "{came}");
         let _ = client.send(on(0), &[1; 100]);
         client.pump().unwrap();
@@ -38,5 +38,5 @@ fn marks_are_found_to_pass_where_they_can_be_written_and_read() {
         while client.recv_into(on(0), &mut buf).is_ok() {}
         is_valid = client.connection().is_some_and(|connection| connection.stats().ecn);
     }
-    assert_eq!(is_valid, can);
+    assert!(cfg!(feature = "batch") || !is_valid, "nobody has read the marks");
 }

@@ -26,7 +26,7 @@ fn path(mtu: usize, loss: f64) -> LinkConfig {
 fn message(seed: u64, end: usize, channel: usize, number: u64) -> Vec<u8> {
     let mut rng = SimRng::new(seed ^ number << 8, (2 * end + channel) as u64);
     let len = if rng.next_u64().is_multiple_of(2) { 2000 } else { LONGEST };
-    let len = 1 + usize::try_from(rng.next_u64()).unwrap() % len;
+    let len = 1 + usize::try_from(rng.next_u64() % len as u64).unwrap();
     (0..len).map(|at| (at as u64 ^ at as u64 >> 8 ^ number).to_le_bytes()[0]).collect()
 }
 

@@ -254,13 +254,15 @@ impl BitWriter {
     }
 
     /// Counts `bytes` that the value will own where it is read, so that both ends refuse it if that is too much. See
-    /// [`BitReader::own`](super::BitReader::own).
+    /// [`BitReader::own`](super::BitReader::own). With pointers of 32 bits they count twice: so much is the most that the
+    /// value may own at a peer with pointers of 64 bits.
     ///
     /// # Errors
     ///
     /// The same.
     #[inline]
     pub fn own(&mut self, bytes: usize) -> Result<(), BitsError> {
+        let bytes = bytes.saturating_mul(AT_PEER);
         if self.owned.is_beyond_start(bytes) { self.owned.check(self.bits()) } else { Ok(()) }
     }
 
@@ -304,3 +306,6 @@ fn grown(mut bytes: Vec<u8>, at: usize, word: u64) -> Vec<u8> {
     bytes.resize((2 * bytes.len()).max(64), 0);
     bytes
 }
+
+/// How often bytes count that a value will own where it is read: see [`BitWriter::own`].
+const AT_PEER: usize = if usize::BITS < 64 { 2 } else { 1 };

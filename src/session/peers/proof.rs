@@ -110,7 +110,7 @@ impl Proofs {
     }
 
     fn place(&self, name: &Name) -> usize {
-        usize::try_from(Keyed(self.key).hash_one(name)).unwrap_or(0) % KEPT_MAX
+        usize::try_from(Keyed(self.key).hash_one(name) % KEPT_MAX as u64).unwrap_or(0)
     }
 
     pub(super) fn has_questions(&self) -> bool {

@@ -22,7 +22,9 @@ impl Shuffle {
 
     pub(super) fn new(key: [u64; 2]) -> Self {
         let key = Keyed(key);
-        let pad = |tag| u16::try_from(key.hash_one((PAD, tag)) % u64::from(Self::SLOTS)).unwrap_or_default();
+        // 64 bits, so that the ids are the same on every system.
+        let pad =
+            |tag| u16::try_from(key.hash_one((PAD, tag as u64)) % u64::from(Self::SLOTS)).unwrap_or_default();
         Self { key, pads: Box::new(std::array::from_fn(pad)) }
     }
 
