@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Blocks that something else reads, by their first word.
 const CHECKED: [(&str, &str); 4] = [
-    ("rust", "`mod book` of src/lib.rs, and the README in it, and of the crate that the page is about: doc tests"),
+    (
+        "rust",
+        "`mod book` of src/lib.rs, and the README in it, and of the crate that the page is about: doc tests",
+    ),
     ("sh", "here: `every_command_refers_to_what_exists`"),
     ("hex", "tests/wire_doc.rs, tests/session_doc.rs, tests/independent"),
     ("nginx", "tests/proxy.rs"),
