@@ -42,7 +42,7 @@ struct Task {
     sent: u64,
 }
 
-/// The lowest comes first: who has sent the fewest messages, and of several the one that has waited longest. If only the
+/// The lowest comes first: the task that has sent the fewest messages, and of several the one that has waited longest. If only the
 /// time counted, and room came in parts of few and many messages by turns, the same tasks would always get the many.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 struct Turn {
@@ -82,7 +82,7 @@ impl<T> Waiting<T> {
         let turn = match self.come(what, waker) {
             Some(Task { turn, sent: 0, .. }) => turn,
             Some(Task { turn, sent, .. }) => self.turn(turn.messages + sent),
-            // Who comes anew is the last, however little it has sent: it could come anew for each message.
+            // A newcomer is the last, however little it has sent: it could come anew for each message.
             None => {
                 let there = self.tasks.iter().chain(&self.woken).filter(|task| task.what == what);
                 self.turn(there.map(|task| task.turn.messages + task.sent).max().unwrap_or(0))
