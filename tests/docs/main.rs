@@ -154,9 +154,15 @@ fn every_block_is_of_a_kind_that_something_checks() {
 /// Code on a page that no doc test includes is never compiled.
 #[test]
 fn every_page_with_code_is_compiled() {
-    let includes = ["src/lib.rs", "src/events.rs", "crates/kcp-go/src/lib.rs", "crates/web/src/lib.rs"]
-        .map(|path| fs::read_to_string(root().join(path)).unwrap())
-        .concat();
+    let includes = [
+        "src/lib.rs",
+        "src/events.rs",
+        "crates/bevy/src/lib.rs",
+        "crates/kcp-go/src/lib.rs",
+        "crates/web/src/lib.rs",
+    ]
+    .map(|path| fs::read_to_string(root().join(path)).unwrap())
+    .concat();
     for document in
         all().into_iter().filter(|document| document.blocks().any(|block| block.info.starts_with("rust")))
     {
@@ -267,6 +273,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "",
         "benches",
         "capi",
+        "crates/bevy",
         "crates/kcp-go",
         "crates/web",
         "crates/web-build",
