@@ -94,6 +94,10 @@ bevy:
     cargo clippy -p bevy_whitewater --no-default-features --features client,replicon --target wasm32-unknown-unknown -- -D warnings
     cargo clippy -p bevy_whitewater --no-default-features --features server -- -D warnings
 
+# Runs unit tests and tests over sockets as a Windows program, under wine: needs mingw-w64 and wine.
+windows:
+    tools/windows.sh
+
 # Checks what browsers get, for wasm32.
 wasm:
     rustup target add wasm32-unknown-unknown

@@ -65,7 +65,9 @@ fn datagrams_become_as_long_as_loopback_carries_and_every_byte_arrives() {
         }
     }
     let stats = client.connection().unwrap().stats();
-    assert_eq!(stats.mtu_probes > 0, cfg!(feature = "batch"));
+    let (can, must) = (cfg!(feature = "batch"), cfg!(all(feature = "batch", target_os = "linux")));
+    assert!(stats.mtu_probes > 0 || !must, "no probes");
+    assert!(stats.mtu_probes == 0 || can, "{} probes", stats.mtu_probes);
     // The system reports that they are too long, which closes nothing.
     assert!(client.socket_stats().too_long >= stats.mtu_probes_lost, "{stats:?} {:?}", client.socket_stats());
 }
