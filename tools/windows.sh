@@ -24,7 +24,6 @@ system=$WINEPREFIX/drive_c/windows/system32
   x86_64-w64-mingw32-gcc -shared -o "$system/bcryptprimitives.dll" "$scratch/random.c" -ladvapi32
 
 # What works on Windows and not under wine. A name stands for all tests that contain it.
-set --
 lacks() { reason=$1; shift; for name; do echo "without    $name: $reason"; skipped="$skipped --skip $name"; done; }
 skipped=
 lacks 'Linux reports ICMP errors only to sockets with one peer' \

@@ -32,20 +32,19 @@
 //! }
 //! ```
 //!
-//! Games with [bevy_replicon](https://docs.rs/bevy_replicon) replicate entities and events: the module `replicon` has the backend. Both
-//! ways share the session: channels of your own come after those of replicon.
+//! Games with [bevy_replicon](https://docs.rs/bevy_replicon) replicate entities and events: the module `replicon` has the backend.
 //!
 //! # Frames
 //!
 //! Datagrams are read in [`WhitewaterSystems::Receive`], in `PreUpdate`. What has happened is there as a [`SessionEvent`] and as [`Received`]
-//! messages in the same frame. What was sent leaves in [`WhitewaterSystems::Send`], in `PostUpdate`. So a client's input takes effect
-//! in the frame of the server in which it arrives. Whatever has to be resent or acknowledged leaves then as well: run at least 30 frames a second, also on
-//! a server without a screen.
+//! messages in the same frame. What was sent leaves in [`WhitewaterSystems::Send`], in `PostUpdate`. So a client's input takes effect in the
+//! frame in which it reaches the server. Acknowledgements and resends leave then as well: run at least 30 frames a second, even on a server
+//! without a screen.
 //!
 //! # The end
 //!
-//! [`SessionEvent`] reports the end of a session, and why. To stop, remove the resource: the peers are told, and nothing that is still on its
-//! way is waited for. To let it arrive, call `close` and wait for the event.
+//! [`SessionEvent`] reports the end of a session, and why. To stop, remove the resource: the peers are told, and what has
+//! not arrived yet is lost. To let everything arrive, call `close` and wait for the event.
 
 /// The code of the page is a doc test.
 #[cfg(all(doctest, feature = "replicon", not(target_arch = "wasm32")))]
@@ -73,6 +72,10 @@ pub use event::{ReceiveAppExt, Received, SessionEvent};
 pub use rate::Traffic;
 #[cfg(all(feature = "server", not(target_arch = "wasm32")))]
 pub use server::{ClientEntities, ClientPass, ClientSession, WhitewaterServer, WhitewaterServerPlugin};
+
+/// How often a server looks at the statistics of all of its clients.
+#[cfg(all(feature = "server", not(target_arch = "wasm32")))]
+const STATS_EACH: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// When datagrams are read and sent.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, SystemSet)]

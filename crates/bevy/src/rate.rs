@@ -30,18 +30,17 @@ impl<const N: usize> Default for Meter<N> {
 impl<const N: usize> Meter<N> {
     /// It is `now`, and the counters show `counted`. Returns what each has counted a second, zero in the first one.
     pub(crate) fn measure(&mut self, now: Duration, counted: [u64; N]) -> [f64; N] {
-        let passed = now.saturating_sub(self.since.unwrap_or(now));
-        let mut more = [0; N];
-        for (more, (new, old)) in more.iter_mut().zip(counted.iter().zip(self.counted)) {
-            let Some(difference) = new.checked_sub(old) else {
-                *self = Self::default(); // the counters of another session
-                return self.measure(now, counted);
-            };
-            *more = difference;
-        }
-        if self.since.is_none() || passed >= WINDOW {
-            let seconds = if self.since.is_some() { passed.as_secs_f64() } else { f64::INFINITY };
-            *self = Self { since: Some(now), counted, rates: more.map(|more| more as f64 / seconds) };
+        let is_of_another_session = counted.iter().zip(&self.counted).any(|(new, old)| new < old);
+        let Some(since) = self.since.filter(|_| !is_of_another_session) else {
+            *self = Self { since: Some(now), counted, rates: [0.0; N] };
+            return self.rates;
+        };
+        let passed = now.saturating_sub(since);
+        if passed >= WINDOW {
+            for (rate, (new, old)) in self.rates.iter_mut().zip(counted.iter().zip(self.counted)) {
+                *rate = (new - old) as f64 / passed.as_secs_f64();
+            }
+            (self.since, self.counted) = (Some(now), counted);
         }
         self.rates
     }

@@ -1,18 +1,20 @@
 //! A server as a resource, and its clients as entities.
 
-use crate::WhitewaterSystems;
 use crate::event::{Readers, SessionEvent, report};
 use crate::rate::{Meter, Traffic};
+use crate::{STATS_EACH, WhitewaterSystems};
 use bevy::ecs::entity::EntityHashSet;
 use bevy::platform::collections::HashMap;
 use bevy::prelude::*;
 use bevy::time::Real;
+use bevy::time::common_conditions::on_real_timer;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
 use whitewater::session::Pass;
 use whitewater::{Event, Server, ServerConfig, SessionId};
 
-/// A server of the app: insert it to start, remove it to stop. All methods of [`Server`] are there; the plugin pumps it.
+/// A server of the app: insert it to start, remove it to stop. All methods of [`Server`] are there; the plugin pumps it. To put another one in
+/// its place, remove it first, and insert the other one in a later frame.
 #[derive(Debug, Deref, DerefMut, Resource)]
 #[expect(clippy::exhaustive_structs, reason = "a server with another name")]
 pub struct WhitewaterServer(pub Server);
@@ -78,14 +80,14 @@ impl Plugin for WhitewaterServerPlugin {
             .add_observer(close_despawned)
             .add_systems(
                 PreUpdate,
-                (receive, measure)
+                (
+                    despawn_all.run_if(resource_removed::<WhitewaterServer>),
+                    (receive, measure.run_if(on_real_timer(STATS_EACH)))
+                        .chain()
+                        .run_if(resource_exists::<WhitewaterServer>),
+                )
                     .chain()
-                    .run_if(resource_exists::<WhitewaterServer>)
                     .in_set(WhitewaterSystems::Receive),
-            )
-            .add_systems(
-                PreUpdate,
-                despawn_all.run_if(resource_removed::<WhitewaterServer>).in_set(WhitewaterSystems::Receive),
             )
             .add_systems(PostUpdate, despawn_ended.before(WhitewaterSystems::Send))
             .add_systems(
@@ -136,14 +138,12 @@ fn measure(
 }
 
 fn despawn_ended(mut commands: Commands<'_, '_>, mut ended: ResMut<'_, Ended>) {
-    if !ended.0.is_empty() {
-        for client in ended.0.drain() {
-            commands.entity(client).try_despawn();
-        }
+    for client in ended.0.drain() {
+        commands.entity(client).try_despawn();
     }
 }
 
-/// The server is gone, and with it all sessions.
+/// The server is gone, and all sessions with it.
 fn despawn_all(mut commands: Commands<'_, '_>, clients: Res<'_, ClientEntities>) {
     for client in clients.values() {
         commands.entity(*client).try_despawn();

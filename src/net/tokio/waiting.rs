@@ -195,7 +195,7 @@ mod tests {
 
     /// Room comes in parts of one message and of a hundred, by turns.
     #[test]
-    fn each_task_sends_as_much_however_the_room_comes_and_who_comes_anew_is_the_last() {
+    fn each_task_sends_as_much_however_the_room_comes_and_a_newcomer_is_the_last() {
         let tasks = [(); 5].map(|()| Waker::from(Arc::new(Nothing)));
         let mut waiting = Waiting::<()>::new();
         let (mut sent, mut runs) = ([0; 4], Vec::new());

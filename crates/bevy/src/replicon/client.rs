@@ -103,7 +103,6 @@ fn send(
     });
     if let Err(error) = sent {
         warn!("the session ends, because replication cannot go on: {error}");
-        backlog.clear();
         let _ = client.kick(CANNOT_REPLICATE, "replication cannot go on"); // the text is short enough
     }
 }

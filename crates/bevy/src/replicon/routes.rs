@@ -8,8 +8,8 @@ use whitewater::{ChannelConfig, SessionConfig};
 
 /// A session with the channels that replicon wants.
 pub trait RepliconSession {
-    /// The settings of a session, the same at both ends: the default, with the channels of replicon. Channels of your own may follow them.
-    /// Call it after everything that is replicated has been registered.
+    /// The settings of a session, the same at both ends: the default, with the channels of replicon. Call it after
+    /// everything that is replicated has been registered.
     fn session(&self) -> SessionConfig;
 }
 
@@ -36,8 +36,10 @@ pub(super) struct Routes {
 pub(super) struct Direction {
     /// By the numbers of replicon's channels.
     routes: Vec<Route>,
-    /// That of messages which are too long to be unreliable.
+    /// That of messages that are too long to be unreliable.
     long: Option<Handle>,
+    /// The channels whose messages begin with the number of replicon's, `long` among them.
+    tagged: Vec<Handle>,
 }
 
 /// How the messages of one of replicon's channels travel.
@@ -114,6 +116,7 @@ impl Direction {
         Self {
             routes: wanted.iter().enumerate().filter_map(route).collect(),
             long: long.and_then(|carriers| carriers.shared),
+            tagged: carriers.iter().filter_map(|carriers| carriers.shared).collect(),
         }
     }
 
@@ -166,13 +169,9 @@ impl Direction {
                 deliver(number, message);
             }
         }
-        let shared = self.routes.iter().filter(|route| route.is_shared).map(|route| route.channel);
-        let mut shared: Vec<_> = shared.chain(self.long).collect();
-        shared.sort_unstable_by_key(|channel| channel.number());
-        shared.dedup();
-        for channel in shared {
-            while let Some(mut message) = connection.recv(channel) {
-                match self.untagged(channel, &mut message) {
+        for channel in &self.tagged {
+            while let Some(mut message) = connection.recv(*channel) {
+                match self.untagged(*channel, &mut message) {
                     Some(number) => deliver(number, message),
                     None => refused += 1,
                 }
@@ -269,6 +268,13 @@ mod tests {
         ] {
             assert_eq!(untagged(channel, number), None, "{number} on {channel:?}");
         }
-        assert_eq!(to_clients.untagged(on_ordered, &mut Bytes::from_static(b"x")), None);
+        for (channel, number) in
+            to_clients.tagged.iter().flat_map(|channel| (0..=65_535).map(move |n| (*channel, n)))
+        {
+            assert!(untagged(channel, number).is_none_or(|taken| taken == number && taken < 100), "{number}");
+        }
+        for len in 0..TAG_LEN {
+            assert_eq!(to_clients.untagged(on_ordered, &mut Bytes::from(vec![0; len])), None);
+        }
     }
 }

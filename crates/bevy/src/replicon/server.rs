@@ -5,8 +5,9 @@ use super::backlog::{Backlog, Broken};
 use super::routes::Routes;
 use crate::event::read;
 use crate::rate::Traffic;
-use crate::{ClientEntities, ClientPass, ClientSession, WhitewaterServer, WhitewaterSystems};
+use crate::{ClientEntities, ClientPass, ClientSession, STATS_EACH, WhitewaterServer, WhitewaterSystems};
 use bevy::prelude::*;
+use bevy::time::common_conditions::on_real_timer;
 use bevy_replicon::prelude::*;
 use bevy_replicon::shared::backend::connected_client::{ConnectedClient, NetworkId};
 use whitewater::SessionId;
@@ -17,7 +18,12 @@ pub(super) fn build(app: &mut App) {
         .init_resource::<ClientEntities>()
         .configure_sets(PreUpdate, ServerSystems::ReceivePackets.after(WhitewaterSystems::Receive))
         .configure_sets(PostUpdate, ServerSystems::SendPackets.before(WhitewaterSystems::Send))
-        .add_systems(PreUpdate, (set_state, register, tell).chain().in_set(ServerSystems::ReceivePackets))
+        .add_systems(
+            PreUpdate,
+            (set_state, register, tell.run_if(on_real_timer(STATS_EACH)))
+                .chain()
+                .in_set(ServerSystems::ReceivePackets),
+        )
         .add_systems(
             PostUpdate,
             (
@@ -111,7 +117,6 @@ fn send(
         let Ok((session, mut backlog)) = clients.get_mut(client) else { continue };
         let Some(connection) = server.connection_mut(session.id()) else { continue };
         if let Err(error) = backlog.send(direction, connection, number, message) {
-            backlog.clear();
             give_up(&mut server, session.id(), &error);
         }
     }
