@@ -94,9 +94,19 @@ bevy:
     cargo clippy -p bevy_whitewater --no-default-features --features client,replicon --target wasm32-unknown-unknown -- -D warnings
     cargo clippy -p bevy_whitewater --no-default-features --features server -- -D warnings
 
+# Checks the library for Windows, macOS, iOS and Android.
+platforms:
+    for target in x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-apple-darwin aarch64-apple-darwin aarch64-apple-ios aarch64-linux-android; do \
+      rustup target add "$target" && \
+      cargo check -q -p whitewater --features tokio,crypto,metrics --target "$target" || exit 1; done
+
 # Runs unit tests and tests over sockets as a Windows program, under wine: needs mingw-w64 and wine.
 windows:
     tools/windows.sh
+
+# Runs tests with the other byte order, for s390x under QEMU, and with pointers of 32 bits, for i686: needs linkers of both.
+endian:
+    tools/endian.sh
 
 # Checks what browsers get, for wasm32.
 wasm:

@@ -30,8 +30,10 @@ lacks 'Linux reports ICMP errors only to sockets with one peer' \
   a_port_without_a_listener_is_loss_for_a_socket_with_many_peers resets_on_windows_are_counted_by_a_server
 lacks 'wine drops an ICMP error that comes while a program waits in a poll' \
   a_closed_port_is_loss_and_then_a_silent_peer under_tokio_a_port_without_a_listener
+lacks 'one process serves all sockets of wine, and takes a whole core for that many: on a busy machine, clients give up' two_hundred_
 
 export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
+export CARGO_PROFILE_DEV_OPT_LEVEL=1 # builds as fast, and handshakes of many clients take a tenth
 cargo test -p whitewater -p whitewater-udp --target x86_64-pc-windows-gnu --features tokio,crypto,metrics \
   --lib --test net --test net_session --test sockets -- $skipped
 cargo run -p whitewater-examples --target x86_64-pc-windows-gnu --example echo -- --seconds 2

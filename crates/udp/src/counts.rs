@@ -139,6 +139,10 @@ mod tests {
             assert_eq!(Fault::of(&kind.into()), Fault::Unreachable);
         }
         assert_eq!(Fault::of(&io::Error::from_raw_os_error(EXPIRED)), Fault::Unreachable);
+        if cfg!(windows) {
+            let reset = io::Error::from_raw_os_error(10_054); // WSAECONNRESET
+            assert_eq!(Fault::of(&reset), Fault::Unreachable);
+        }
         for kind in [Kind::WouldBlock, Kind::TimedOut, Kind::Interrupted] {
             assert_eq!(Fault::of(&kind.into()), Fault::Nothing);
         }
