@@ -94,6 +94,11 @@ bevy:
     cargo clippy -p bevy_whitewater --no-default-features --features client,replicon --target wasm32-unknown-unknown -- -D warnings
     cargo clippy -p bevy_whitewater --no-default-features --features server -- -D warnings
 
+# Tests the extension for Godot, and the code in its document inside of Godot 4, which it fetches from Debian if there is none.
+godot:
+    cargo test -p whitewater-godot
+    crates/godot/tests/run.sh
+
 # Checks the library for Windows, macOS, iOS and Android.
 platforms:
     for target in x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-apple-darwin aarch64-apple-darwin aarch64-apple-ios aarch64-linux-android; do \

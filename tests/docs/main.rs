@@ -19,6 +19,7 @@ const CHECKED: [(&str, &str); 4] = [
     ("sh", "here: `every_command_refers_to_what_exists`"),
     ("hex", "tests/wire_doc.rs, tests/session_doc.rs, tests/independent"),
     ("nginx", "tests/proxy.rs"),
+    ("gdscript", "crates/godot/tests/run.sh"),
 ];
 /// Where docs.rs shows the files of a crate.
 const SOURCES: &str = "https://docs.rs/crate/";
@@ -274,6 +275,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "benches",
         "capi",
         "crates/bevy",
+        "crates/godot",
         "crates/kcp-go",
         "crates/web",
         "crates/web-build",

@@ -20,6 +20,7 @@ pub(crate) fn all() -> Vec<Document> {
         "examples/tower_defence",
         "capi",
         "crates/bevy",
+        "crates/godot",
         "crates/kcp-go",
         "crates/sim",
         "crates/derive",

@@ -11,6 +11,7 @@ use godot::classes::{IMultiplayerPeerExtension, MultiplayerPeerExtension};
 use godot::global::Error;
 use godot::prelude::*;
 use std::mem;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use whitewater::CloseReason;
 
 /// A multiplayer peer over encrypted sessions: what `ENetMultiplayerPeer` does, and what it leaves out. Set what protects the session, then
@@ -84,11 +85,14 @@ impl WhitewaterMultiplayerPeer {
         let (Ok(port), Ok(max_clients)) = (u16::try_from(port), u16::try_from(max_clients)) else {
             return complain(Error::ERR_INVALID_PARAMETER, "port or max_clients is out of range");
         };
-        let ip = if self.bind_ip.is_empty() { "*".into() } else { self.bind_ip.to_string() };
-        let ip = if ip == "*" { "::" } else { &*ip };
+        let ip = self.bind_ip.to_string();
         self.create(|settings| {
             let config = settings.server(max_clients).map_err(unconfigured)?;
-            let host = Host::bind((ip, port), &config).map_err(cannot_create)?;
+            let host = match &*ip {
+                "*" => Host::bind(&everywhere(port)[..], &config),
+                ip => Host::bind((ip, port), &config),
+            };
+            let host = host.map_err(cannot_create)?;
             Ok(Link::Host(Box::new(host)))
         })
     }
@@ -255,7 +259,7 @@ impl WhitewaterMultiplayerPeer {
         })
     }
 
-    fn address(&self, peer: i32) -> Option<std::net::SocketAddr> {
+    fn address(&self, peer: i32) -> Option<SocketAddr> {
         Some(self.link.as_ref()?.connection(peer)?.peer_addr())
     }
 
@@ -319,7 +323,7 @@ impl IMultiplayerPeerExtension for WhitewaterMultiplayerPeer {
             transfer_mode: TransferMode::RELIABLE,
             transfer_channel: 0,
             target: 0,
-            bind_ip: GString::new(),
+            bind_ip: "*".into(),
             is_refusing: false,
             is_flush_due: false,
         }
@@ -457,6 +461,11 @@ impl IMultiplayerPeerExtension for WhitewaterMultiplayerPeer {
             Some(Some(_)) => ConnectionStatus::CONNECTED,
         }
     }
+}
+
+/// Both families, or IPv4 on systems that have only that.
+fn everywhere(port: u16) -> [SocketAddr; 2] {
+    [(Ipv6Addr::UNSPECIFIED, port).into(), (Ipv4Addr::UNSPECIFIED, port).into()]
 }
 
 fn unconfigured(error: impl std::fmt::Display) -> Error {

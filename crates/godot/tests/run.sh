@@ -30,6 +30,9 @@ trap 'rm -rf "$project"' EXIT
 cp -r tests/project/. addons "$project"
 mkdir -p "$project/.godot" "$project/addons/whitewater/linux-x86_64"
 ln -s "$library" "$project/addons/whitewater/linux-x86_64/"
+# The scripts of the document: document_1.gd and so on.
+awk -v into="$project/document_" '/^```/ { if (open) { close(open); open = "" } else if ($0 == "```gdscript") open = into (++n) ".gd"; next }
+  open { print >open }' ../../docs/engines/GODOT.md
 # The editor writes this list when it opens a project.
 echo 'res://addons/whitewater/whitewater.gdextension' >"$project/.godot/extension_list.cfg"
 echo "in Godot $($godot --version)"

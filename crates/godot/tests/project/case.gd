@@ -124,6 +124,11 @@ func tidy() -> void:
 		node.queue_free()
 	for peer in peers:
 		peer.close()
+		# Functions that a signal calls may hold the peer that has the signal, which would keep both.
+		for heard in peer.get_signal_list():
+			for connection in peer.get_signal_connection_list(heard.name):
+				connection.signal.disconnect(connection.callable)
+	peers.clear()
 
 
 # A network between one client and a server that loses datagrams: one in ten each way, drawn from a seed.

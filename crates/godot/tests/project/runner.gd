@@ -10,6 +10,7 @@ func _initialize() -> void:
 
 
 func run() -> void:
+	await process_frame # before it, no node is in the tree
 	var wanted := OS.get_cmdline_user_args()
 	var passed := 0
 	var failed := 0

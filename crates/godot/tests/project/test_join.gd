@@ -54,6 +54,20 @@ func test_what_protects_a_session_has_to_be_set_and_to_be_right() -> void:
 	peer.close()
 
 
+func test_a_server_listens_on_all_addresses_or_on_one() -> void:
+	for to in [["*", "127.0.0.1"], ["127.0.0.1", "127.0.0.1"], ["*", "::1"]]:
+		var server := whitewater()
+		server.set_bind_ip(to[0])
+		same(server.create_server(0), OK, str(to))
+		var client := whitewater()
+		same(client.create_client(to[1], server.get_local_port()), OK, str(to))
+		await connected(server, [client])
+		same(server.get_peer_address(client.get_unique_id()), to[1], "where the client is")
+	var server := whitewater()
+	server.set_bind_ip("192.0.2.1") # nobody's, RFC 5737
+	same(server.create_server(0), ERR_CANT_CREATE, "another's address")
+
+
 func test_the_most_channels_and_the_longest_timeout_can_be_had() -> void:
 	var server := whitewater()
 	var client := whitewater()
