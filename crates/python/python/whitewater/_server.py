@@ -151,6 +151,8 @@ class Server:
 
         If it is cancelled, the server says goodbye without waiting.
         """
+        if not 0 <= code < RESERVED:
+            raise ValueError(f"the code {code:#06x} is not below 0xff00, where the library's own codes begin")
         state = self._state
         try:
             if not state.is_over and state.begin_to_close(code):
@@ -214,8 +216,6 @@ class _Sessions:
     def begin_to_close(self, code: int) -> bool:
         """Returns whether there is something to wait for."""
         assert self.engine is not None
-        if not 0 <= code < 0xFF00:
-            raise ValueError(f"the code {code:#06x} is not from 0 to 0xfeff")
         self._code = code
         self.engine.is_closing = True
         self.acceptors.wake()
@@ -268,6 +268,9 @@ class _Sessions:
         for waiters in (self.acceptors, self.askers, self.finishers):
             waiters.wake()
 
+
+RESERVED = 0xFF00
+"""The first code that no program may use."""
 
 ENDED_MAX = 64
 """Sessions that wait to be accepted. When there are more, those that end are forgotten."""
