@@ -1,7 +1,7 @@
 //! The Rust end that the tests of the Python package play against.
 //!
 //! ```text
-//! cargo run -p whitewater-python --features extension-module --example peer -- serve [secret|key|hybrid|tokens]
+//! cargo run -p whitewater-python --features extension-module --example peer -- serve [secret|key|hybrid|tokens|game]
 //! cargo run -p whitewater-python --features extension-module --example peer -- play ADDRESS MESSAGES
 //! ```
 //!
@@ -32,7 +32,7 @@ type Failure = Box<dyn Error>;
 
 fn main() -> Result<(), Failure> {
     let mut args = std::env::args().skip(1);
-    let usage = "serve [secret|key|hybrid|tokens], or play ADDRESS MESSAGES";
+    let usage = "serve [secret|key|hybrid|tokens|game], or play ADDRESS MESSAGES";
     match args.next().as_deref() {
         Some("serve") => serve(&config(&args.next().unwrap_or_default())?),
         Some("play") => play(&args.next().ok_or(usage)?, args.next().ok_or(usage)?.parse()?),
@@ -55,6 +55,11 @@ fn config(kind: &str) -> Result<ServerConfig, Failure> {
         "hybrid" => {
             ServerConfig { suites: vec![Suite::HYBRID_TOKEN], ..ServerConfig::secret(session(), SECRET) }
         }
+        // For the bots, whose game has two channels.
+        "game" => ServerConfig::secret(
+            SessionConfig::new(PROTOCOL, [CHANNELS[0].into(), CHANNELS[1].into()]),
+            SECRET,
+        ),
         "tokens" => ServerConfig::tokens(session(), ServerKey::new(1, 0, SECRET)),
         other => return Err(format!("{other} is not a kind of server").into()),
     })
@@ -82,7 +87,8 @@ fn serve(config: &ServerConfig) -> Result<(), Failure> {
 
 /// Sends back as much as there is room for.
 fn send_back(server: &mut Server, id: SessionId) -> Result<(), Failure> {
-    for channel in CHANNELS {
+    let count = server.machine().session_config().channels.len();
+    for channel in CHANNELS.into_iter().take(count) {
         while has_room(server, id, channel) {
             let Some(message) = server.recv(id, channel) else { break };
             if message == "kick" {

@@ -26,6 +26,20 @@ SESSION = ww.SessionConfig(7, CHANNELS)
 CLIENT = ww.ClientConfig.secret(SESSION, SECRET)
 SERVER = ww.ServerConfig.secret(SESSION, SECRET)
 
+COUNT = 1000
+CROWD = ww.ServerConfig.secret(
+    SESSION,
+    SECRET,
+    max_sessions=COUNT + 10,
+    memory=COUNT << 19,
+    sessions_per_address=COUNT + 10,
+    half_open=COUNT + 10,
+    half_open_per_address=COUNT + 10,
+    accepts_per_second=1_000_000,
+    accept_burst=1_000_000,
+)
+"""A server that takes so many sessions from one address."""
+
 
 def in_loop(seconds: float = 30) -> Callable[[Callable[[], Coroutine[Any, Any, None]]], Callable[[], None]]:
     """Runs a test in an event loop. The limit is there to fail instead of hanging. What is left over in the loop is an error."""
@@ -79,7 +93,7 @@ def peer_program() -> Path:
 
 
 @contextlib.contextmanager
-def rust_server(kind: str = "secret") -> Iterator[ww._session.Address]:
+def rust_server(kind: str = "secret") -> Iterator[ww.Address]:
     """A server in Rust that sends everything back."""
     with subprocess.Popen([peer_program(), "serve", kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None and program.stdin is not None
@@ -94,11 +108,11 @@ def rust_server(kind: str = "secret") -> Iterator[ww._session.Address]:
 class Relay(asyncio.DatagramProtocol):
     """Stands between a client and a server, and loses a share of the datagrams each way."""
 
-    def __init__(self, server: ww._session.Address, loss: float, seed: int) -> None:
+    def __init__(self, server: ww.Address, loss: float, seed: int) -> None:
         self.server = server
         self.loss = loss
         self.random = random.Random(seed)
-        self.client: Optional[ww._session.Address] = None
+        self.client: Optional[ww.Address] = None
         self.lost = self.passed = 0
         self.transport: Optional[asyncio.DatagramTransport] = None
 
@@ -119,7 +133,7 @@ class Relay(asyncio.DatagramProtocol):
 
 
 @contextlib.asynccontextmanager
-async def relay(server: ww._session.Address, loss: float, seed: int) -> AsyncIterator[tuple[ww._session.Address, Relay]]:
+async def relay(server: ww.Address, loss: float, seed: int) -> AsyncIterator[tuple[ww.Address, Relay]]:
     """A relay in front of a server: its address, and what it has counted."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.create_datagram_endpoint(lambda: Relay(server, loss, seed), local_addr=("127.0.0.1", 0))

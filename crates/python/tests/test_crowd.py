@@ -8,33 +8,20 @@ import resource
 
 import pytest
 import whitewater as ww
-from common import CLIENT, SECRET, SESSION, echoing, in_loop, number
-
-COUNT = 1000
-CROWD = ww.ServerConfig.secret(
-    SESSION,
-    SECRET,
-    max_sessions=COUNT + 10,
-    memory=COUNT << 18,
-    sessions_per_address=COUNT + 10,
-    half_open=COUNT + 10,
-    half_open_per_address=COUNT + 10,
-    accepts_per_second=1_000_000,
-    accept_burst=1_000_000,
-)
+from common import CLIENT, COUNT, CROWD, echoing, in_loop, number
 
 
 def test_a_thousand_sessions_play_and_only_those_with_events_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
     looked_at: collections.Counter[int] = collections.Counter()
-    handle = ww._server.ServerSession._on_event
+    handle = ww.ServerSession._on_event
 
-    def counting(session: ww._server.ServerSession, event: ww._engine.RawEvent) -> None:
+    def counting(session: ww.ServerSession, event: ww._engine.RawEvent) -> None:
         looked_at[session.id] += 1
         handle(session, event)
 
-    monkeypatch.setattr(ww._server.ServerSession, "_on_event", counting)
+    monkeypatch.setattr(ww.ServerSession, "_on_event", counting)
 
     @in_loop(120)
     async def run() -> None:

@@ -8,7 +8,7 @@ import os
 
 import pytest
 import whitewater as ww
-from common import CLIENT, SERVER, echoing, in_loop, number
+from common import CLIENT, CROWD, SERVER, echoing, in_loop, number
 
 ROUNDS = int(os.environ.get("WHITEWATER_SOAK", "60"))
 
@@ -86,7 +86,7 @@ def test_memory_does_not_grow_with_sessions_that_come_and_go() -> None:
 
     @in_loop(600)
     async def run() -> None:
-        async with echoing() as server:
+        async with echoing(CROWD) as server:
 
             async def play() -> None:
                 async with await ww.connect(server.local_address, CLIENT) as client:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import time
 from typing import Callable
 
@@ -11,7 +10,6 @@ import whitewater as ww
 from common import SECRET, SESSION, in_loop, rust_server
 
 KEY = ww.ServerKey(1, 0, SECRET)
-
 
 
 @in_loop()

@@ -14,8 +14,8 @@ from ._errors import (
     TokenError,
     TooLong,
 )
-from ._server import Request, Server, serve
-from ._session import Event, Moved, Redirected, Session
+from ._server import Request, Server, ServerSession, serve
+from ._session import Address, Event, Moved, Redirected, Session
 from ._whitewater import (
     Channel,
     Claims,
@@ -35,6 +35,7 @@ from ._whitewater import (
 )
 
 __all__ = [
+    "Address",
     "Channel",
     "Claims",
     "Client",
@@ -55,6 +56,7 @@ __all__ = [
     "Server",
     "ServerConfig",
     "ServerKey",
+    "ServerSession",
     "ServerStats",
     "Session",
     "SessionConfig",
