@@ -21,6 +21,7 @@ pub(crate) fn all() -> Vec<Document> {
         "capi",
         "crates/bevy",
         "crates/kcp-go",
+        "crates/python",
         "crates/sim",
         "crates/derive",
         "crates/udp",

@@ -55,11 +55,17 @@ fn config(kind: &str) -> Result<ServerConfig, Failure> {
         "hybrid" => {
             ServerConfig { suites: vec![Suite::HYBRID_TOKEN], ..ServerConfig::secret(session(), SECRET) }
         }
-        // For the bots, whose game has two channels.
-        "game" => ServerConfig::secret(
-            SessionConfig::new(PROTOCOL, [CHANNELS[0].into(), CHANNELS[1].into()]),
-            SECRET,
-        ),
+        // For the bots, whose game has two channels, and which come from one address.
+        "game" => {
+            let session = SessionConfig::new(PROTOCOL, [CHANNELS[0].into(), CHANNELS[1].into()]);
+            let limits = ServerConfig::secret(session, SECRET);
+            ServerConfig {
+                sessions_per_address: 100,
+                half_open_per_address: 100,
+                accept_burst: 100,
+                ..limits
+            }
+        }
         "tokens" => ServerConfig::tokens(session(), ServerKey::new(1, 0, SECRET)),
         other => return Err(format!("{other} is not a kind of server").into()),
     })

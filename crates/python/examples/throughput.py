@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import sys
 import time
-from typing import Any, Awaitable, Callable, cast
+from typing import Any, Callable, Coroutine
 
 import whitewater as ww
 
@@ -105,18 +105,79 @@ async def datagrams(seconds: float) -> float:
     return rate
 
 
+class Mirror(asyncio.DatagramProtocol):
+    """Sends everything back."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, address: Any) -> None:
+        self.transport.sendto(data, address)
+
+
+class Answers(asyncio.DatagramProtocol):
+    """Tells who waits that something came back."""
+
+    def __init__(self) -> None:
+        self.arrived = asyncio.Event()
+
+    def datagram_received(self, data: bytes, address: Any) -> None:
+        self.arrived.set()
+
+
+async def plain_round_trips(seconds: float) -> float:
+    """One datagram of asyncio at a time, there and back."""
+    loop = asyncio.get_running_loop()
+    mirror, _ = await loop.create_datagram_endpoint(Mirror, local_addr=("127.0.0.1", 0))
+    sender, answers = await loop.create_datagram_endpoint(Answers, remote_addr=mirror.get_extra_info("sockname"))
+    start = time.perf_counter()
+    count = 0
+    while time.perf_counter() - start < seconds:
+        answers.arrived.clear()
+        sender.sendto(MESSAGE)
+        await answers.arrived.wait()
+        count += 1
+    sender.close()
+    mirror.close()
+    return count / (time.perf_counter() - start)
+
+
+async def session_round_trips(seconds: float) -> float:
+    """One message of a session at a time, there and back."""
+    secret = secrets.token_bytes(32)
+
+    async def send_back(session: ww.Session) -> None:
+        async for message in session.messages():
+            await session.send(message)
+
+    async with ww.serve("127.0.0.1:0", ww.ServerConfig.secret(ww.SessionConfig(1), secret)) as server:
+        async with await ww.connect(server.local_address, ww.ClientConfig.secret(ww.SessionConfig(1), secret)) as client:
+            answering = asyncio.create_task(send_back(await server.accept()))
+            start = time.perf_counter()
+            count = 0
+            while time.perf_counter() - start < seconds:
+                await client.send(MESSAGE)
+                await client.recv()
+                count += 1
+            rate = count / (time.perf_counter() - start)
+            answering.cancel()
+    return rate
+
+
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
-    rows: list[tuple[str, Callable[[], Awaitable[float]]]] = [
+    rows: list[tuple[str, Callable[[], Coroutine[Any, Any, float]]]] = [
         ("plain datagrams of asyncio", lambda: plain(seconds)),
         ("session, ordered channel, `send` and `recv`", lambda: sessions(seconds, 0, True)),
         ("session, ordered channel, `try_send` and `try_recv`", lambda: sessions(seconds, 0, False)),
         ("session, unordered channel, `try_send` and `try_recv`", lambda: sessions(seconds, 1, False)),
         ("session, unreliable datagrams", lambda: datagrams(seconds)),
+        ("plain datagrams of asyncio, one at a time there and back", lambda: plain_round_trips(seconds)),
+        ("session, one message at a time there and back", lambda: session_round_trips(seconds)),
     ]
     print("| what | messages a second |\n|---|---|")
     for name, run in rows:
-        rate = asyncio.run(cast(Any, run()))
+        rate = asyncio.run(run())
         print(f"| {name} | {round(rate, -3):,.0f} |")
 
 
