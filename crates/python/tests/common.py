@@ -41,7 +41,7 @@ CROWD = ww.ServerConfig.secret(
 """A server that takes so many sessions from one address."""
 
 
-def in_loop(seconds: float = 30) -> Callable[[Callable[[], Coroutine[Any, Any, None]]], Callable[[], None]]:
+def in_loop(seconds: float = 60) -> Callable[[Callable[[], Coroutine[Any, Any, None]]], Callable[[], None]]:
     """Runs a test in an event loop. The limit is there to fail instead of hanging. What is left over in the loop is an error."""
 
     def decorate(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:

@@ -164,6 +164,8 @@ async def test_another_thread_is_refused_where_it_would_touch_the_loop() -> None
 
             def elsewhere() -> None:
                 for call in (
+                    lambda: client.try_recv(),
+                    lambda: client.try_recv_datagram(),
                     lambda: client.try_send(b"x"),
                     lambda: client.send_datagram(b"x"),
                     lambda: client.kick(),
@@ -176,10 +178,14 @@ async def test_another_thread_is_refused_where_it_would_touch_the_loop() -> None
                     except RuntimeError as error:
                         refused.append(str(error))
 
+            await client.send(b"not lost")
+            await client.delivered()
+            await asyncio.sleep(0.1)  # it is back, or comes while the other thread is there
             thread = threading.Thread(target=elsewhere)
             thread.start()
             await asyncio.to_thread(thread.join)
-            assert len(refused) == 6 and "call_soon_threadsafe" in refused[0]
+            assert await client.recv() == b"not lost"
+            assert len(refused) == 8 and "call_soon_threadsafe" in refused[0]
             await client.send(b"fine")
             assert await client.recv() == b"fine"
 

@@ -60,9 +60,9 @@ def test_ten_thousand_messages_each_way_through_ten_percent_loss_arrive_once_and
             async with relay(server, 0.1, seed) as (address, counts):
                 async with await ww.connect(address, CLIENT) as client:
                     await play(client, 10_000)
-                    assert client.stats().packets_lost > 0
+                    assert client.stats().resent > 0
                 share = counts.lost / (counts.lost + counts.passed)
-                assert counts.lost > 30 and 0.05 < share < 0.15, (counts.lost, counts.passed)
+                assert counts.lost > 30 and 0.04 < share < 0.2, (counts.lost, counts.passed)
 
     run()
 

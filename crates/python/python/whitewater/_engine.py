@@ -6,7 +6,7 @@ The loop holds an engine, and not the client or the server that the program has.
 from __future__ import annotations
 
 import asyncio
-import threading
+from threading import get_ident
 from typing import Any, Optional, Protocol
 
 from ._whitewater import Endpoint
@@ -42,21 +42,20 @@ class Engine:
         """Nothing is sent and received any more."""
         self.is_closing = False
         """The handler also hears when nothing has happened."""
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self._watch()
         self.soon()
 
     def soon(self) -> None:
         """Pumps once the program lets the loop run, however often this is called until then."""
-        if threading.get_ident() != self._thread:
-            self.check_thread()
+        self.check_thread()
         if not self._is_soon and not self.is_stopped:
             self._is_soon = True
             self.loop.call_soon(self._pump_soon)
 
     def check_thread(self) -> None:
         """The loop may only be used from its thread."""
-        if threading.get_ident() != self._thread:
+        if get_ident() != self._thread:
             raise RuntimeError(
                 "call this from the thread of the event loop: with loop.call_soon_threadsafe or asyncio.run_coroutine_threadsafe"
             )

@@ -87,6 +87,7 @@ class Session:
 
     def try_recv(self, channel: int | Channel = 0) -> bytes | None:
         """Takes the next message of a channel. ``None``: there is none yet."""
+        self._engine.check_thread()
         message = self._link.recv(channel)
         if message is not None:
             self._engine.soon()  # the peer may be told that there is room again
@@ -120,6 +121,7 @@ class Session:
 
     def try_recv_datagram(self) -> bytes | None:
         """Takes the next unreliable datagram. ``None``: there is none yet."""
+        self._engine.check_thread()
         return self._link.recv_datagram()
 
     async def delivered(self, channel: int | Channel = 0) -> None:
