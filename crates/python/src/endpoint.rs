@@ -111,9 +111,8 @@ impl Endpoint {
 
     /// What saves a client a round trip next time.
     fn ticket<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.end
-            .client(|client| PyBytes::new(py, client.ticket()))
-            .map_or_else(|| Ok(PyBytes::new(py, &[])), |ticket| ticket.ok_or_else(error::wrong_end))
+        let ticket = self.end.client(|client| client.ticket().to_vec()).unwrap_or_else(|| Some(Vec::new()));
+        Ok(PyBytes::new(py, &ticket.ok_or_else(error::wrong_end)?))
     }
 
     /// A client has changed networks.
@@ -126,10 +125,10 @@ impl Endpoint {
     fn request(&self, py: Python<'_>, session: u32) -> Option<((String, u16), Py<PyBytes>, Option<Claims>)> {
         let of = |server: &mut Server| {
             let request = server.request(SessionId::from_bits(session))?;
-            let claims = request.pass.map(|pass| Claims::of(py, pass));
-            Some((shown(request.address), PyBytes::new(py, request.user).unbind(), claims))
+            Some((shown(request.address), request.user.to_vec(), request.pass.cloned()))
         };
-        self.end.server(of)??
+        let (address, user, pass) = self.end.server(of)???;
+        Some((address, PyBytes::new(py, &user).unbind(), pass.map(|pass| Claims::of(py, &pass))))
     }
 
     fn admit(&self, py: Python<'_>, session: u32, user: &Bound<'_, PyAny>) -> PyResult<()> {

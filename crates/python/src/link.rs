@@ -64,6 +64,12 @@ impl Link {
         Ok(message.map(|message| PyBytes::new(py, &message)))
     }
 
+    /// Whether there is a message.
+    fn is_readable(&self, channel: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let channel = self.end.channels.named(channel)?;
+        Ok(self.with(|connection| connection.peek_size(channel).is_some()).unwrap_or(false))
+    }
+
     /// Queues an unreliable datagram. Returns whether there was room.
     fn send_datagram(&self, py: Python<'_>, datagram: &Bound<'_, PyAny>) -> PyResult<bool> {
         let datagram = bytes(datagram)?;
@@ -121,11 +127,11 @@ impl Link {
 
     /// The claims of the connect token with which the client came.
     fn claims(&self, py: Python<'_>) -> Option<Claims> {
-        let claims = |core: &mut Core, id: Option<SessionId>| match core {
-            Core::Server(server) => Some(Claims::of(py, server.pass(id?)?)),
+        let pass = |core: &mut Core, id: Option<SessionId>| match core {
+            Core::Server(server) => server.pass(id?).cloned(),
             Core::Client(_) => None,
         };
-        self.live(claims)?
+        self.live(pass)?.map(|pass| Claims::of(py, &pass))
     }
 
     fn peer_address(&self) -> Option<(String, u16)> {
@@ -134,8 +140,8 @@ impl Link {
 
     /// What the peer's program said in the handshake.
     fn user<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let user = self.with(|connection| PyBytes::new(py, connection.user()));
-        user.unwrap_or_else(|| PyBytes::new(py, &[]))
+        let user = self.with(|connection| connection.user().to_vec());
+        PyBytes::new(py, &user.unwrap_or_default())
     }
 
     fn stats(&self) -> Option<Stats> {

@@ -6,7 +6,7 @@ import asyncio
 import random
 import socket
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 import pytest
 import whitewater as ww
@@ -95,6 +95,10 @@ async def test_wrong_arguments_leave_the_session_as_it_was() -> None:
                 await client.close(0, "x" * 129)
             with pytest.raises(OverflowError):
                 client.kick(1 << 16)
+            with pytest.raises(OverflowError):
+                await client.close(1 << 16)
+            with pytest.raises(TypeError):
+                await cast(Any, client).close("now")
             with pytest.raises(ValueError):
                 await server.close(0xFF00)
             for message in (bytearray(b"one"), memoryview(b"two")):

@@ -242,3 +242,18 @@ async def test_unreliable_messages_may_be_lost_and_are_never_invented() -> None:
 
 def test_the_extension_is_of_the_installed_wheel() -> None:
     assert os.path.basename(os.path.dirname(ww.__file__)) == "whitewater" and "site-packages" in ww.__file__
+
+
+@in_loop()
+async def test_only_tasks_whose_channel_has_a_message_are_woken() -> None:
+    async with ww.serve("127.0.0.1:0", SERVER) as server:
+        async with await ww.connect(server.local_address, CLIENT) as client:
+            session = await server.accept()
+            reading = [asyncio.create_task(session.recv(channel)) for channel in range(5)]
+            await asyncio.sleep(0)
+            waiting = [session._readers[channel]._futures[0] for channel in range(5)]
+            await client.send(b"for one", UNORDERED)
+            assert await reading[UNORDERED] == b"for one"
+            assert [future.done() for future in waiting] == [channel == UNORDERED for channel in range(5)]
+            for task in reading:
+                task.cancel()

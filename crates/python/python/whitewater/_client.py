@@ -8,7 +8,7 @@ import socket
 import warnings
 import weakref
 from types import TracebackType
-from typing import Iterable, Union
+from typing import Any, Iterable, Union
 
 from ._engine import Engine, RawEvent, Waiters
 from ._errors import Closed, CloseReason
@@ -50,14 +50,11 @@ class Client(Session):
 
         If it is cancelled, the client says goodbye without waiting.
         """
+        self._begin_to_close(code, text)
         try:
-            await super().close(code, text)
-        except ValueError:
-            raise
-        except BaseException:
+            await self.wait_closed()
+        finally:
             self.abandon()
-            raise
-        self.abandon()
 
     def abandon(self) -> None:
         """Closes the socket at once, after a goodbye. What has not arrived is lost, and what was not read."""
@@ -155,8 +152,15 @@ async def _resolve(host: str, port: int) -> list[Address]:
         ipaddress.ip_address(host)
     except ValueError:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_DGRAM)
-        return [(str(address[0]), int(address[1])) for *_, address in found]
+        return [_of_system(address) for *_, address in found]
     return [(host, port)]
+
+
+def _of_system(address: tuple[Any, ...]) -> Address:
+    """An address as the system returns it; one of IPv6 may be of one interface only."""
+    host, port, *more = address
+    scope = more[1] if len(more) == 2 else 0
+    return (f"{host.partition('%')[0]}%{scope}" if scope else str(host)), int(port)
 
 
 def split(address: str) -> Address:

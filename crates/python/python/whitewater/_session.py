@@ -41,7 +41,7 @@ class Session:
     def __init__(self, engine: Engine, link: Link) -> None:
         self._engine = engine
         self._link = link
-        self._readers = Waiters()
+        self._readers: dict[int, Waiters] = {}  # by channel
         self._writers = Waiters()
         self._listeners = Waiters()
         self._events: collections.deque[Event] = collections.deque(maxlen=EVENTS_MAX)
@@ -81,9 +81,7 @@ class Session:
             message = self.try_recv(channel)
             if message is not None:
                 return message
-            if self._closed is not None:
-                raise self._ended(self._closed)
-            await self._readers.wait(self._engine.loop)
+            await self._readable(channel if isinstance(channel, int) else channel.number)
 
     def try_recv(self, channel: int | Channel = 0) -> bytes | None:
         """Takes the next message of a channel. ``None``: there is none yet."""
@@ -115,9 +113,7 @@ class Session:
             datagram = self.try_recv_datagram()
             if datagram is not None:
                 return datagram
-            if self._closed is not None:
-                raise self._ended(self._closed)
-            await self._readers.wait(self._engine.loop)
+            await self._readable(DATAGRAMS)
 
     def try_recv_datagram(self) -> bytes | None:
         """Takes the next unreliable datagram. ``None``: there is none yet."""
@@ -147,10 +143,8 @@ class Session:
 
         ``code`` is below 0xff00, ``text`` has at most 128 bytes; the peer gets both. Does nothing if it is over.
         """
-        if self._closed is None:
-            self._link.close(code, text)
-            self._engine.soon()
-            await self.wait_closed()
+        self._begin_to_close(code, text)
+        await self.wait_closed()
 
     def kick(self, code: int = 0, text: str = "") -> None:
         """Ends the session at once: what has not arrived is lost."""
@@ -186,6 +180,20 @@ class Session:
             raise SessionOver("the session is gone")
         return stats
 
+    async def _readable(self, channel: int) -> None:
+        """Waits until there may be something to read."""
+        if self._closed is not None:
+            raise self._ended(self._closed)
+        readers = self._readers.get(channel)
+        if readers is None:
+            readers = self._readers[channel] = Waiters()
+        await readers.wait(self._engine.loop)
+
+    def _begin_to_close(self, code: int, text: str) -> None:
+        if self._closed is None:
+            self._engine.soon()
+            self._link.close(code, text)
+
     def _ended(self, closed: Closed) -> Closed:
         """A new exception each time, as each has a traceback of its own."""
         kind, values = closed.__reduce__()
@@ -194,7 +202,9 @@ class Session:
     def _on_event(self, event: RawEvent) -> None:
         kind, _, more = event
         if kind == READABLE:
-            self._readers.wake()
+            for channel, readers in self._readers.items():
+                if channel == DATAGRAMS or self._link.is_readable(channel):
+                    readers.wake()
         elif kind == WRITABLE:
             self._writers.wake()
         elif kind == CLOSED:
@@ -212,7 +222,7 @@ class Session:
     def _over(self, why: Closed) -> None:
         if self._closed is None:
             self._closed = why
-        for waiters in (self._readers, self._writers, self._listeners):
+        for waiters in (*self._readers.values(), self._writers, self._listeners):
             waiters.wake()
 
     def _fail(self, error: OSError) -> None:
@@ -221,5 +231,8 @@ class Session:
 
 REQUESTED, CONNECTED, READABLE, WRITABLE, REDIRECTED, MOVED, CLOSED = range(1, 8)
 """The kinds of events of the extension."""
+
+DATAGRAMS = -1
+"""Among the channels that tasks read, the unreliable datagrams."""
 
 EVENTS_MAX = 16
