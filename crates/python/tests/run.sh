@@ -26,11 +26,13 @@ pip install -q "$scratch"/wheels/whitewater-*.whl
 python tests/document.py ../../docs/engines/PYTHON.md "$scratch/document"
 mypy --strict python/whitewater tests examples "$scratch"/document/*.py
 python -m mypy.stubtest whitewater
-DOCUMENT="$scratch/document" pytest -q -p no:cacheprovider "$@"
+pytest -q -p no:cacheprovider "$@"
 python examples/bots.py --bots 10 --seconds 2
-"$WHITEWATER_PEER" serve game < <(sleep 60) >"$scratch/address" &
-peer=$!
-trap 'kill "$peer" 2>/dev/null || true; rm -rf "$scratch"' EXIT
-until [ -s "$scratch/address" ]; do sleep 0.1; done
+mkfifo "$scratch/open"
+"$WHITEWATER_PEER" serve game <"$scratch/open" >"$scratch/address" &
+exec 9>"$scratch/open" # it ends when this does
+until [ -s "$scratch/address" ]; do kill -0 $!; sleep 0.1; done
 python examples/bots.py "$(cat "$scratch/address")" --bots 10 --seconds 2
+exec 9>&-
+wait
 python examples/throughput.py 0.2
