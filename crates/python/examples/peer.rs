@@ -1,7 +1,7 @@
 //! The Rust end that the tests of the Python package play against.
 //!
 //! ```text
-//! cargo run -p whitewater-python --features extension-module --example peer -- serve [secret|key|hybrid|tokens|game]
+//! cargo run -p whitewater-python --features extension-module --example peer -- serve [secret|key|hybrid|tokens|game|kcp]
 //! cargo run -p whitewater-python --features extension-module --example peer -- play ADDRESS MESSAGES
 //! ```
 //!
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
+use whitewater::kcp::{self, Listener, PeerEvent, PeersConfig};
 use whitewater::session::Suite;
 use whitewater::session::token::ServerKey;
 use whitewater::session::{Cipher, Pattern};
@@ -32,9 +33,12 @@ type Failure = Box<dyn Error>;
 
 fn main() -> Result<(), Failure> {
     let mut args = std::env::args().skip(1);
-    let usage = "serve [secret|key|hybrid|tokens|game], or play ADDRESS MESSAGES";
+    let usage = "serve [secret|key|hybrid|tokens|game|kcp], or play ADDRESS MESSAGES";
     match args.next().as_deref() {
-        Some("serve") => serve(&config(&args.next().unwrap_or_default())?),
+        Some("serve") => match args.next().as_deref().unwrap_or_default() {
+            "kcp" => serve_kcp(),
+            kind => serve(&config(kind)?),
+        },
         Some("play") => play(&args.next().ok_or(usage)?, args.next().ok_or(usage)?.parse()?),
         _ => Err(usage.into()),
     }
@@ -74,12 +78,7 @@ fn config(kind: &str) -> Result<ServerConfig, Failure> {
 fn serve(config: &ServerConfig) -> Result<(), Failure> {
     let mut server = Server::bind("127.0.0.1:0", config)?;
     println!("{}", server.local_addr()?);
-    let is_over = Arc::new(AtomicBool::new(false));
-    let ends = Arc::clone(&is_over);
-    thread::spawn(move || {
-        let _ = io::stdin().read_to_end(&mut Vec::new()); // an error ends it as well
-        ends.store(true, Relaxed);
-    });
+    let is_over = end_of_input();
     while !is_over.load(Relaxed) {
         server.poll(Some(Duration::from_millis(50)))?;
         while let Some((id, event)) = server.poll_event() {
@@ -89,6 +88,38 @@ fn serve(config: &ServerConfig) -> Result<(), Failure> {
         }
     }
     Ok(server.shutdown(3)?)
+}
+
+/// Becomes true when the standard input ends.
+fn end_of_input() -> Arc<AtomicBool> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_over);
+    thread::spawn(move || {
+        let _ = io::stdin().read_to_end(&mut Vec::new()); // an error ends it as well
+        ends.store(true, Relaxed);
+    });
+    is_over
+}
+
+/// Sends back what comes by bare KCP, in messages.
+fn serve_kcp() -> Result<(), Failure> {
+    let kcp = kcp::Config::classic().nodelay(1, 10, 2, true).wndsize(128, 128);
+    let config = PeersConfig { kcp, ..PeersConfig::default() };
+    let mut listener = Listener::bind("127.0.0.1:0", &config)?;
+    println!("{}", listener.local_addr()?);
+    let is_over = end_of_input();
+    while !is_over.load(Relaxed) {
+        listener.poll(Some(Duration::from_millis(50)))?;
+        while let Some(event) = listener.poll_event() {
+            let PeerEvent::Readable(id) = event else { continue };
+            while let Some(peer) = listener.peer(id)
+                && let Some(message) = peer.recv()
+            {
+                peer.send(&message)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Sends back as much as there is room for.

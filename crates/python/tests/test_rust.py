@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
+from typing import Any
 
 import pytest
 import whitewater as ww
@@ -137,3 +139,54 @@ async def test_other_channels_are_refused_by_name() -> None:
         with pytest.raises(ww.Closed) as caught:
             await ww.connect(address, ww.ClientConfig.secret(other, SECRET))
         assert caught.value.denied == "shape"
+
+
+class Conversation(asyncio.DatagramProtocol):
+    """Bare KCP over a socket of asyncio: what a bot for a game with KCP does."""
+
+    def __init__(self, kcp: ww.Kcp) -> None:
+        self.kcp = kcp
+        self.transport: Any = None
+        self.arrived = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, address: Any) -> None:
+        self.kcp.input(time.monotonic(), data)
+        self.arrived.set()
+
+    async def recv(self) -> bytes:
+        while (message := self.kcp.recv()) is None:
+            now = time.monotonic()
+            self.kcp.update(now)
+            for datagram in self.kcp.output():
+                self.transport.sendto(datagram)
+            due = self.kcp.check(now)
+            self.arrived.clear()
+            try:
+                await asyncio.wait_for(self.arrived.wait(), None if due is None else max(due - now, 0.001))
+            except asyncio.TimeoutError:
+                pass
+        return message
+
+
+@pytest.mark.parametrize("config", [ww.KcpConfig(), ww.KcpConfig.classic(nodelay=1, interval=10, fast_resend=2, congestion="none")])
+def test_bare_kcp_talks_to_a_listener_in_rust_through_ten_percent_loss(config: ww.KcpConfig) -> None:
+    @in_loop()
+    async def run() -> None:
+        with rust_server("kcp") as server:
+            async with relay(server, 0.1, 5) as (address, counts):
+                loop = asyncio.get_running_loop()
+                transport, talk = await loop.create_datagram_endpoint(lambda: Conversation(ww.Kcp(7, config)), remote_addr=address)
+                sent = 0
+                for value in range(1000):
+                    while sent < 1000 and sent < value + 30:
+                        assert talk.kcp.send(number(sent) + bytes(sent % 3000)) is not None
+                        sent += 1
+                    assert await talk.recv() == number(value) + bytes(value % 3000)
+                assert counts.lost > 30 and talk.kcp.stats().resends > 0
+                transport.close()
+                await asyncio.sleep(0)
+
+    run()
