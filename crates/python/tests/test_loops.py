@@ -31,6 +31,7 @@ def test_sessions_work_in_another_event_loop(loop_factory: Callable[[], asyncio.
                         await client.send(number(value))
                     for value in range(1000):
                         assert await client.recv() == number(value)
+                    client.path_changed()
                     for value in range(20):
                         await client.send(number(value))
                         assert await client.recv() == number(value)

@@ -216,13 +216,14 @@ async def test_events_report_a_peer_that_moves() -> None:
                     moves.append(event)
 
             listening = asyncio.create_task(listen())
-            client.path_changed()
+            for _ in range(3):  # a socket that is closed may leave its number to the next one
+                client.path_changed()
+                assert client._engine.endpoint.fileno() == client._engine._fd
             for value in range(50):
                 await client.send(number(value))
                 assert await session.recv() == number(value)
             after = session.peer_address
             assert after == ("127.0.0.1", client.local_address[1]) != before, "it sends from another port"
-            assert client._engine.endpoint.fileno() == client._engine._fd
             assert session.stats().moves == 1
             await client.close()
             await listening

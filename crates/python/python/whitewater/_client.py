@@ -66,6 +66,8 @@ class Client(Session):
         """Call this when the machine has changed networks. The client also notices by itself, within 250 ms."""
         self._engine.check_thread()
         self._engine.endpoint.path_changed()
+        if not self._engine.is_stopped:
+            self._engine.watch()
         self._engine.soon()
 
     @property

@@ -43,7 +43,7 @@ class Engine:
         self.is_closing = False
         """The handler also hears when nothing has happened."""
         self._thread = get_ident()
-        self._watch()
+        self.watch()
         self.soon()
 
     def soon(self) -> None:
@@ -88,7 +88,8 @@ class Engine:
         self.close()
         self._handler.on_failure(OSError("it was collected and not closed"))
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Waits for the socket that the endpoint has now. Called after each call that may replace it: the next one can get the old number."""
         fd = self.endpoint.fileno()
         if fd == self._fd:
             return
@@ -110,7 +111,7 @@ class Engine:
         try:
             wait, events = self.endpoint.pump()
             if self._fd != -1:
-                self._watch()
+                self.watch()
         except OSError as error:
             self.stop()
             self._handler.on_failure(error)
