@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import whitewater as ww
-from common import CHANNELS, CLIENT, ORDERED, SECRET, SEQUENCED, SESSION, STREAM, UNORDERED, UNRELIABLE, echoing, in_loop, number, peer_program, relay, rust_server
+from common import CHANNELS, CLIENT, ORDERED, SECRET, SEQUENCED, SERVER, SESSION, STREAM, UNORDERED, UNRELIABLE, in_loop, number, peer_program, relay, rust_server, send_back_until_closed
 
 
 async def play(client: ww.Session, count: int) -> None:
@@ -36,19 +36,20 @@ async def test_a_client_plays_with_a_server_in_rust() -> None:
         assert client.closed is not None and client.closed.is_delivered
 
 
-def test_a_client_in_rust_plays_with_our_server() -> None:
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_a_client_in_rust_plays_ten_thousand_messages_with_our_server(loss: float) -> None:
     ended: list[ww.Closed] = []
 
-    @in_loop()
+    @in_loop(120)
     async def run() -> None:
-        async with echoing() as server:
-            host, port = server.local_address
+        async with ww.serve("127.0.0.1:0", SERVER) as server, relay(server.local_address, loss, 6) as ((host, port), counts):
             program = await asyncio.create_subprocess_exec(peer_program(), "play", f"{host}:{port}", "10000", stdout=subprocess.PIPE)
-            while not server.sessions:
-                await asyncio.sleep(0.01)
-            ended.append(await server.sessions[0].wait_closed())
+            session = await server.accept()
+            await send_back_until_closed(session)
+            ended.append(await session.wait_closed())
             out, _ = await program.communicate()
             assert (program.returncode, out) == (0, b"10000 messages\n")
+            assert counts.lost > 30 or not loss
 
     run()
     assert (ended[0].reason, ended[0].code, ended[0].text) == (ww.CloseReason.PEER, 9, "thank you")
