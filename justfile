@@ -135,6 +135,10 @@ npm:
 browser-latency *args:
     crates/web-js/tests/latency.sh {{ args }}
 
+# Packs the Python package, checks its types and tests what was packed; needs Python 3.10 with venv, and PyPI. Arguments: pytest's.
+python *args:
+    crates/python/tests/run.sh {{ args }}
+
 # Tests the C library from C and C++.
 c:
     capi/tests/run.sh

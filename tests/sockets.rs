@@ -5,6 +5,8 @@ mod common;
 
 mod net_ecn;
 mod net_events;
+#[cfg(all(unix, feature = "tokio"))]
+mod net_fd;
 mod net_mtu;
 mod net_round_trips;
 mod net_session_alloc;

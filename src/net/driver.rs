@@ -11,6 +11,10 @@ use crate::time::Time;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsSocket, BorrowedSocket};
 use std::time::Duration;
 use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers};
 
@@ -217,6 +221,23 @@ impl<M: Machine> Driver<M> {
             }
         }
         left > 0
+    }
+}
+
+/// The socket, for an event loop of your own: [`pump`](Driver::pump) when it is readable, and when the last pump said so. A
+/// [`Client`](super::Client) that opened its own socket has another one once it has changed networks.
+#[cfg(unix)]
+impl<M: Machine> AsFd for Driver<M> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.line.port.socket().as_fd()
+    }
+}
+
+/// The same on Windows.
+#[cfg(windows)]
+impl<M: Machine> AsSocket for Driver<M> {
+    fn as_socket(&self) -> BorrowedSocket<'_> {
+        self.line.port.socket().as_socket()
     }
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Blocks that something else reads, by their first word.
-const CHECKED: [(&str, &str); 4] = [
+const CHECKED: [(&str, &str); 6] = [
     (
         "rust",
         "`mod book` of src/lib.rs, and the README in it, and of the crate that the page is about: doc tests",
@@ -20,6 +20,7 @@ const CHECKED: [(&str, &str); 4] = [
     ("hex", "tests/wire_doc.rs, tests/session_doc.rs, tests/independent"),
     ("nginx", "tests/proxy.rs"),
     ("gdscript", "crates/godot/tests/run.sh"),
+    ("python", "crates/python/tests/test_document.py, with `just python`"),
 ];
 /// Where docs.rs shows the files of a crate.
 const SOURCES: &str = "https://docs.rs/crate/";
@@ -277,6 +278,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "crates/bevy",
         "crates/godot",
         "crates/kcp-go",
+        "crates/python",
         "crates/web",
         "crates/web-build",
         "examples/tower_defence",

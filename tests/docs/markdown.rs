@@ -22,6 +22,7 @@ pub(crate) fn all() -> Vec<Document> {
         "crates/bevy",
         "crates/godot",
         "crates/kcp-go",
+        "crates/python",
         "crates/sim",
         "crates/derive",
         "crates/udp",

@@ -21,7 +21,7 @@ fn join(mut commands: Commands<'_, '_>, channels: Res<'_, RepliconChannels>) -> 
     target.websocket = get(&place, "websocket").as_string();
     target.certificate_hashes.push(bytes(&text("hash"))?);
     let config = ClientConfig::secret(channels.session(), SECRET);
-    commands.insert_resource(WhitewaterClient::connect(target, &config)?);
+    commands.insert_resource(WhitewaterClient::connect(&target, &config)?);
     Ok(())
 }
 
