@@ -1,5 +1,5 @@
-// Plays the game in Chromium: `run.sh` builds it and starts this with the server's program and the folder of the wasm file.
-import assert from "node:assert/strict";
+// Plays the game in Chromium: `run.sh` builds it and starts this. PROGRAM is the server's program, PAGE the folder of the wasm file, CHROMIUM the
+// browser.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import test, { after, before } from "node:test";
 import { chromium } from "playwright-core";
 
-const [program, folder] = process.argv.slice(2);
+const { PROGRAM: program, PAGE: folder } = process.env;
 const PATIENCE = 60_000; // for any machine: the page has code without optimisation
 const NAME = "bevy-whitewater-page";
 let browser, files, server, place;
@@ -66,5 +66,4 @@ test("a page hears that its server has ended", async () => {
   await page.waitForFunction(() => globalThis.seen.startsWith("Connected ["), undefined, { timeout: PATIENCE });
   server.kill("SIGKILL");
   await page.waitForFunction(() => globalThis.seen.startsWith("Disconnected"), undefined, { timeout: PATIENCE });
-  assert.ok(true);
 });

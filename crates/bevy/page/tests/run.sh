@@ -13,4 +13,5 @@ rustup target add wasm32-unknown-unknown
 cargo build -p bevy-whitewater-page
 cargo run -q -p whitewater-web-build -- bevy-whitewater-page "$target/bevy-page" --dev
 npm --prefix crates/bevy/page/tests ci --no-audit --no-fund
-node --test --test-reporter=spec crates/bevy/page/tests/play.mjs "$target/debug/bevy-whitewater-page" "$target/bevy-page"
+export PROGRAM="$target/debug/bevy-whitewater-page" PAGE="$target/bevy-page"
+node --test --test-reporter=spec crates/bevy/page/tests/play.mjs
