@@ -124,7 +124,11 @@ browser-latency *args:
 c:
     capi/tests/run.sh
 
-# The same programs with AddressSanitizer inside of the library too; needs nightly.
+# Tests the package for C# with mono, against programs in Rust.
+csharp *names:
+    capi/csharp/tests/run.sh {{ names }}
+
+# The programs in C with AddressSanitizer inside of the library too; needs nightly.
 sanitize:
     capi/tests/sanitize.sh
 

@@ -55,6 +55,11 @@ typedef struct IKCPCB ikcpcb;
 #define WW_PANIC -7
 
 /*
+ An unreliable message or datagram of this many bytes always fits, if the peer takes datagrams of 1200 bytes, as it does by default.
+ */
+#define WW_UNRELIABLE_MAX 1150
+
+/*
  A client asks to join: `ww_server_admit` or `ww_server_reject` it within 10 s.
  */
 #define WW_EVENT_REQUESTED 1
@@ -780,6 +785,14 @@ int32_t ww_client_close_reason(struct ww_client *client,
 int32_t ww_client_close_text(struct ww_client *client,
                              uint8_t *buffer,
                              size_t size);
+
+/*
+ Copies what the server's program said with `ww_server_admit`. Returns the number of bytes, at most 256; `WW_CLOSED`: the session was never up;
+ `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_client_user(struct ww_client *client,
+                       uint8_t *buffer,
+                       size_t size);
 
 /*
  Takes what the server's program said with `ww_server_reject`. Returns the number of bytes, at most 256; `WW_TOO_LONG`: `size` is too small.

@@ -169,7 +169,7 @@ unsafe fn of_a_client(program: *mut Program) {
     // SAFETY: as the caller says.
     let answer = unsafe {
         let client = one_of(program, (*program).clients);
-        let (what, which) = (u8(program) % 24, u32::from(u8(program)) % 34);
+        let (what, which) = (u8(program) % 25, u32::from(u8(program)) % 34);
         let (_memory, start, size) = room(program);
         let mut stats = ww_stats::default();
         let mut event = ww_event::default();
@@ -193,6 +193,7 @@ unsafe fn of_a_client(program: *mut Program) {
             20 => ww_client_take_redirect(client, start, size),
             21 => ww_client_path_changed(client),
             22 => ww_client_ticket(client, start, size),
+            23 => ww_client_user(client, start, size),
             _ => ww_error_text(start, size),
         }
     };

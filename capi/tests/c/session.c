@@ -80,7 +80,8 @@ static void play(void) {
   CHECK(ww_server_send(server, session, NONE, hello, 5) == WW_MISUSE);
   CHECK(ww_server_recv(server, session, NONE, buffer, 5) == WW_MISUSE);
   CHECK(ww_client_send_datagram(client, hello, 4) == 0);
-  CHECK(ww_client_send_datagram(client, level, 2000) == WW_TOO_LONG);
+  CHECK(ww_client_send_datagram(client, level, WW_UNRELIABLE_MAX) == 0);
+  CHECK(ww_client_send_datagram(client, level, WW_UNRELIABLE_MAX + 30) == WW_TOO_LONG);
   CHECK(ww_client_send(client, POSITIONS, hello, 2) == 0 && ww_client_send(client, POSITIONS, level, 2000) == WW_TOO_LONG);
   memset(level, 0x5a, sizeof level);
   CHECK(ww_client_send(client, LEVEL, level, sizeof level) == WW_TOO_LONG); /* one more than `max_message` */
@@ -98,6 +99,7 @@ static void play(void) {
   CHECK(ww_server_recv(server, session, BYTES, buffer, sizeof buffer) == 3);
   CHECK(ww_server_recv(server, session, CHAT, buffer, sizeof buffer) == WW_AGAIN);
   CHECK(ww_server_recv_datagram(server, session, buffer, sizeof buffer) == 4);
+  CHECK(ww_server_recv_datagram(server, session, buffer, sizeof buffer) == WW_UNRELIABLE_MAX);
   CHECK(ww_server_recv(server, session, POSITIONS, buffer, sizeof buffer) == 2);
   do {
     len = ww_client_send(client, CHAT, hello, 5); /* nobody pumps, so nothing leaves */
@@ -117,6 +119,7 @@ static void play(void) {
   }
   CHECK(ww_client_is_delivered(client, CHAT) == 1 && ww_server_is_delivered(server, session, CHAT) == 1);
 
+  CHECK(ww_client_send(client, POSITIONS, level, WW_UNRELIABLE_MAX) == 0);
   CHECK(ww_client_path_changed(client) == 0 && ww_client_path_changed(NULL) == WW_MISUSE);
   CHECK(ww_server_send(server, session, CHAT, hello, 5) == 0);
   until(server, client, 0, WW_EVENT_READABLE);
@@ -134,6 +137,28 @@ static void play(void) {
   CHECK(event.reason == WW_CLOSED_PEER && event.code == 42 && !event.is_undelivered && event.session == session);
   event = until(server, client, 0, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_LOCAL && event.code == 42);
+  ww_client_free(client);
+  ww_server_free(server);
+}
+
+/* A server that asks, and admits the client. */
+static void let_in(void) {
+  ww_options opts = options();
+  char address[64];
+  uint8_t text[8];
+  uint32_t session;
+  ww_server *server;
+  ww_client *client;
+  opts.ask = 1;
+  server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+  client = ww_client_connect(address, &opts, NULL);
+  session = until(server, client, 1, WW_EVENT_REQUESTED).session;
+  CHECK(ww_client_user(client, text, sizeof text) == WW_CLOSED); /* not up yet */
+  CHECK(ww_server_admit(server, session, (const uint8_t *)"seat 4", 6) == 0);
+  until(server, client, 0, WW_EVENT_CONNECTED);
+  CHECK(ww_client_user(client, text, 5) == WW_TOO_LONG && ww_client_user(NULL, text, 5) == WW_MISUSE);
+  CHECK(ww_client_user(client, text, sizeof text) == 6 && memcmp(text, "seat 4", 6) == 0);
   ww_client_free(client);
   ww_server_free(server);
 }
@@ -335,6 +360,7 @@ static void misuse(void) {
 int main(void) {
   zeroed();
   play();
+  let_in();
   turn_away();
   crowd();
   other_shape();

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds the library and its peer in Rust, compiles the package and its tests with mono's compiler, warnings being errors, and runs them. Arguments: a part
+# of the name of the tests to run.
+set -eu
+cd "$(dirname "$0")/.."
+if ! command -v mcs >/dev/null || ! command -v mono >/dev/null; then
+  echo 'skipped: there is no mono; apt-get install mono-mcs mono-runtime libmono-system-core4.0-cil'
+  exit "${WHITEWATER_NO_SKIP:-0}"
+fi
+cargo build --release --manifest-path ../Cargo.toml
+cargo build --release --manifest-path ../Cargo.toml --example peer
+target=$(cargo metadata --manifest-path ../Cargo.toml --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+# What Unity 2021 has, as far as this compiler can say it. All that is public is documented.
+compile='mcs -langversion:7.2 -unsafe -warnaserror -warn:4'
+$compile -target:library -doc:"$out/Whitewater.xml" -out:"$out/Whitewater.dll" Runtime/*.cs
+$compile -r:"$out/Whitewater.dll" -r:System.Core.dll -out:"$out/Tests.exe" tests/*.cs
+export LD_LIBRARY_PATH="$target/release" WHITEWATER_PEER="$target/release/examples/peer"
+mono "$out/Tests.exe" "$@"
