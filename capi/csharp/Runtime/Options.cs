@@ -107,7 +107,7 @@ namespace Whitewater
             };
         }
 
-        /// <summary>The channels as C has them. `null` if there are none.</summary>
+        /// <summary>The channels as C has them. <c>null</c> if there are none.</summary>
         internal Native.Channel[] NativeChannels()
         {
             return Channels == null ? null : Array.ConvertAll(Channels, channel => channel.ToNative());
@@ -125,7 +125,7 @@ namespace Whitewater
         private static uint Milliseconds(TimeSpan time, string name)
         {
             double milliseconds = Math.Ceiling(time.TotalMilliseconds);
-            if (milliseconds < 0 || milliseconds > uint.MaxValue)
+            if (time < TimeSpan.Zero || milliseconds > uint.MaxValue)
             {
                 throw new ArgumentOutOfRangeException(name, time, "a time from 0 to 49 days");
             }

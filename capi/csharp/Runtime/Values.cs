@@ -134,7 +134,7 @@ namespace Whitewater
         /// <summary>Mean deviation of the round-trip time.</summary>
         public TimeSpan RttVariation { get; }
 
-        /// <summary>Share of the packets sent in the last 10 s that were lost, 0 to 1; `null`: too few were sent to tell.</summary>
+        /// <summary>Share of the packets sent in the last 10 s that were lost, 0 to 1; <c>null</c>: too few were sent to tell.</summary>
         public double? Loss { get; }
 
         /// <summary>Datagrams sent.</summary>

@@ -103,7 +103,7 @@ namespace Whitewater
             }
         }
 
-        /// <summary>The server's address, such as "192.0.2.1:4000"; `null`: the session was never up.</summary>
+        /// <summary>The server's address, such as "192.0.2.1:4000"; <c>null</c>: the session was never up.</summary>
         public string PeerAddress
         {
             get
@@ -149,7 +149,7 @@ namespace Whitewater
         /// Whether everything that was sent on a reliable channel is known to have arrived. If not, <see cref="Writable"/> is raised when it has.
         /// </summary>
         /// <param name="channel">Which channel.</param>
-        /// <returns>Whether it is; `false` if the session was never up.</returns>
+        /// <returns>Whether it is; <c>false</c> if the session was never up.</returns>
         /// <exception cref="ArgumentOutOfRangeException">There is no such channel.</exception>
         public bool IsDelivered(int channel)
         {
@@ -162,7 +162,7 @@ namespace Whitewater
 
         /// <summary>The state of the session.</summary>
         /// <param name="stats">The state.</param>
-        /// <returns>`false`: the session was never up.</returns>
+        /// <returns><c>false</c>: the session was never up.</returns>
         public bool TryGetStats(out SessionStats stats)
         {
             using (var native = Use())
@@ -174,7 +174,7 @@ namespace Whitewater
             }
         }
 
-        /// <summary>What the server's program said when it admitted this client; `null`: the session was never up.</summary>
+        /// <summary>What the server's program said when it admitted this client; <c>null</c>: the session was never up.</summary>
         /// <returns>At most 256 bytes.</returns>
         public byte[] User()
         {

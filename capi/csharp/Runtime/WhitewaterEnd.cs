@@ -274,7 +274,7 @@ namespace Whitewater
 
         internal delegate int Writer(byte* to, UIntPtr size);
 
-        /// <summary>What a function writes, at most 2048 bytes. `null`: there is none.</summary>
+        /// <summary>What a function writes, at most 2048 bytes. <c>null</c>: there is none.</summary>
         internal static byte[] Bytes(Writer write)
         {
             byte* room = stackalloc byte[2048];
@@ -286,7 +286,7 @@ namespace Whitewater
             return new ReadOnlySpan<byte>(room, Check(length)).ToArray();
         }
 
-        /// <summary>The text that a function writes. `null`: there is none.</summary>
+        /// <summary>The text that a function writes. <c>null</c>: there is none.</summary>
         internal static string Text(Writer write)
         {
             byte[] bytes = Bytes(write);

@@ -115,7 +115,7 @@ namespace Whitewater
         /// <summary>Admits a client that wants to join.</summary>
         /// <param name="session">Which client.</param>
         /// <param name="user">What to tell its program, at most 256 bytes: <see cref="WhitewaterClient.User"/>.</param>
-        /// <returns>`false`: it does not want to any more.</returns>
+        /// <returns><c>false</c>: it does not want to any more.</returns>
         /// <exception cref="ArgumentException">The bytes are too many.</exception>
         public bool Admit(SessionId session, ReadOnlySpan<byte> user = default(ReadOnlySpan<byte>))
         {
@@ -132,7 +132,7 @@ namespace Whitewater
         /// <param name="session">Which client.</param>
         /// <param name="code">What it means is up to the game; below <see cref="WhitewaterEnd.ReservedCodes"/>.</param>
         /// <param name="user">What to tell its program, at most 256 bytes: <see cref="Disconnect.Rejection"/>.</param>
-        /// <returns>`false`: it does not want to any more.</returns>
+        /// <returns><c>false</c>: it does not want to any more.</returns>
         /// <exception cref="ArgumentException">The bytes are too many, or the code is out of range.</exception>
         public bool Reject(SessionId session, ushort code, ReadOnlySpan<byte> user = default(ReadOnlySpan<byte>))
         {
@@ -145,7 +145,7 @@ namespace Whitewater
             }
         }
 
-        /// <summary>What a client said in <see cref="ClientOptions.User"/>; `null`: there is no such session.</summary>
+        /// <summary>What a client said in <see cref="ClientOptions.User"/>; <c>null</c>: there is no such session.</summary>
         /// <param name="session">Which client; one that wants to join as well.</param>
         /// <returns>At most 256 bytes.</returns>
         public byte[] User(SessionId session)
@@ -156,7 +156,7 @@ namespace Whitewater
             }
         }
 
-        /// <summary>The address of a client, such as "192.0.2.1:4000"; `null`: there is no such session.</summary>
+        /// <summary>The address of a client, such as "192.0.2.1:4000"; <c>null</c>: there is no such session.</summary>
         /// <param name="session">Which client.</param>
         /// <returns>The address.</returns>
         public string PeerAddress(SessionId session)
@@ -246,7 +246,7 @@ namespace Whitewater
         /// </summary>
         /// <param name="session">Which session.</param>
         /// <param name="channel">Which channel.</param>
-        /// <returns>Whether it is; `false` if there is no such session.</returns>
+        /// <returns>Whether it is; <c>false</c> if there is no such session.</returns>
         /// <exception cref="ArgumentOutOfRangeException">There is no such channel.</exception>
         public bool IsDelivered(SessionId session, int channel)
         {
@@ -260,7 +260,7 @@ namespace Whitewater
         /// <summary>The state of a session.</summary>
         /// <param name="session">Which session.</param>
         /// <param name="stats">Its state.</param>
-        /// <returns>`false`: there is no such session.</returns>
+        /// <returns><c>false</c>: there is no such session.</returns>
         public bool TryGetStats(SessionId session, out SessionStats stats)
         {
             using (var native = Use())

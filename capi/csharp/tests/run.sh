@@ -16,5 +16,7 @@ trap 'rm -rf "$out"' EXIT
 compile='mcs -langversion:7.2 -unsafe -warnaserror -warn:4'
 $compile -target:library -doc:"$out/Whitewater.xml" -out:"$out/Whitewater.dll" Runtime/*.cs
 $compile -r:"$out/Whitewater.dll" -r:System.Core.dll -out:"$out/Tests.exe" tests/*.cs
-export LD_LIBRARY_PATH="$target/release" WHITEWATER_PEER="$target/release/examples/peer"
+${CC:-cc} -I../include tests/layout.c -o "$out/layout"
+"$out/layout" >"$out/layout.txt"
+export LD_LIBRARY_PATH="$target/release" WHITEWATER_PEER="$target/release/examples/peer" WHITEWATER_LAYOUT="$out/layout.txt"
 mono "$out/Tests.exe" "$@"
