@@ -56,11 +56,15 @@ namespace Whitewater.Tests
 
         public void Dispose()
         {
-            if (!process.HasExited)
+            try
             {
                 process.Kill();
-                process.WaitForExit();
             }
+            catch (Exception)
+            {
+                // It has just ended by itself.
+            }
+            process.WaitForExit();
             process.Dispose();
         }
     }

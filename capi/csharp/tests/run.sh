@@ -15,7 +15,10 @@ trap 'rm -rf "$out"' EXIT
 # What Unity 2021 has, as far as this compiler can say it. All that is public is documented.
 compile='mcs -langversion:7.2 -unsafe -warnaserror -warn:4'
 $compile -target:library -doc:"$out/Whitewater.xml" -out:"$out/Whitewater.dll" Runtime/*.cs
-$compile -r:"$out/Whitewater.dll" -r:System.Core.dll -out:"$out/Tests.exe" tests/*.cs
+$compile -target:library -out:"$out/Mirror.dll" tests/mirror/Stub.cs
+$compile -target:library -doc:"$out/Whitewater.Mirror.xml" -r:"$out/Whitewater.dll" -r:"$out/Mirror.dll" -out:"$out/Whitewater.Mirror.dll" Mirror/*.cs
+tests=$(ls tests/*.cs tests/mirror/*.cs | grep -v Stub.cs)
+$compile -r:"$out/Whitewater.dll" -r:"$out/Mirror.dll" -r:"$out/Whitewater.Mirror.dll" -r:System.dll -r:System.Core.dll -out:"$out/Tests.exe" $tests
 ${CC:-cc} -I../include tests/layout.c -o "$out/layout"
 "$out/layout" >"$out/layout.txt"
 export LD_LIBRARY_PATH="$target/release" WHITEWATER_PEER="$target/release/examples/peer" WHITEWATER_LAYOUT="$out/layout.txt"
