@@ -324,6 +324,8 @@ static void zeroed(void) {
 
 static void misuse(void) {
   uint8_t byte = 0;
+  char address[64];
+  ww_server *server;
   ww_channel wrong[2] = {{9, WW_CARRIER_DEFAULT, 0}, {WW_CHANNEL_ORDERED, 9, 0}};
   ww_channel stream = {WW_CHANNEL_STREAM, WW_CARRIER_PACKETS, 0};
   int which;
@@ -333,7 +335,10 @@ static void misuse(void) {
   CHECK(ww_client_connect("no address", &opts, &error) == NULL && error == WW_MISUSE);
   CHECK(ww_client_connect("\xff\xfe:1", &opts, NULL) == NULL);
   CHECK(ww_client_connect("127.0.0.1:1", NULL, &error) == NULL && error == WW_MISUSE);
-  CHECK(ww_server_bind("192.0.2.1:1", &opts, &error) == NULL && error == WW_IO);
+  server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+  CHECK(ww_server_bind(address, &opts, &error) == NULL && error == WW_IO); /* it is taken */
+  ww_server_free(server);
   opts.suite = 999;
   CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
   opts = options();
