@@ -46,9 +46,12 @@ library() {
   [ "$with" = none ] || export "$variable=${!variable:-$with}"
   CARGO_PROFILE_RELEASE_STRIP=debuginfo cargo rustc -q --release -p whitewater-capi --lib --crate-type "$kind" --target "$triple"
   grep -q ww_client_connect "$target/$triple/release/$file" # it exports something
-  mkdir -p "$unity/Runtime/Plugins/$rid" "$nuget/runtimes/$rid/native"
+  mkdir -p "$unity/Runtime/Plugins/$rid"
   cp "$target/$triple/release/$file" "$unity/Runtime/Plugins/$rid/"
-  cp "$target/$triple/release/$file" "$nuget/runtimes/$rid/native/"
+  if [ "$kind" = cdylib ]; then # .NET loads no static library
+    mkdir -p "$nuget/runtimes/$rid/native"
+    cp "$target/$triple/release/$file" "$nuget/runtimes/$rid/native/"
+  fi
   say "$rid" "built, $(($(wc -c <"$unity/Runtime/Plugins/$rid/$file") / 1024)) KiB"
 }
 

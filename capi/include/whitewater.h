@@ -479,6 +479,10 @@ typedef struct ww_options {
    Distinguishes the keys of a server.
    */
   uint8_t key_id;
+  /*
+   At a server: most sessions at a time from one address, up to 16,384.
+   */
+  uint16_t sessions_per_address;
 } ww_options;
 
 /*

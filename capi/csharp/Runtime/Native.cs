@@ -51,6 +51,7 @@ namespace Whitewater
             internal byte* TokenKey;
             internal ulong ServerId;
             internal byte KeyId;
+            internal ushort SessionsPerAddress;
         }
 
         [StructLayout(LayoutKind.Sequential)]

@@ -155,6 +155,9 @@ namespace Whitewater
         /// <summary>Most sessions at a time, up to 16,384. 0: the library's default.</summary>
         public ushort MaxSessions { get; set; }
 
+        /// <summary>Most sessions at a time from one address, up to 16,384. 0: the library's default.</summary>
+        public ushort SessionsPerAddress { get; set; }
+
         /// <summary>
         /// Whether to be asked about each client: <see cref="WhitewaterServer.Requested"/> is raised, and somebody has to admit or reject it.
         /// </summary>
@@ -180,6 +183,7 @@ namespace Whitewater
             native.Ask = (byte)(Ask ? 1 : 0);
             native.ServerId = ServerId;
             native.KeyId = KeyId;
+            native.SessionsPerAddress = SessionsPerAddress;
             return native;
         }
     }

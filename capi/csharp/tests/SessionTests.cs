@@ -280,6 +280,28 @@ namespace Whitewater.Tests
         }
 
         [Test]
+        public void Options_of_a_server_limit_the_sessions_of_an_address()
+        {
+            ServerOptions options = Pair.ServerOptions();
+            options.SessionsPerAddress = 2;
+            options.Timeout = TimeSpan.FromSeconds(60);
+            options.Keepalive = TimeSpan.FromSeconds(10);
+            options.Repairs = Repairs.Within(80);
+            options.MaxSessions = 100;
+            using (var pair = new Pair(options))
+            using (var second = new WhitewaterClient(pair.Server.LocalAddress, Pair.ClientOptions()))
+            using (var third = new WhitewaterClient(pair.Server.LocalAddress, Pair.ClientOptions()))
+            {
+                Disconnect end = null;
+                second.Disconnected += how => end = how;
+                third.Disconnected += how => end = how;
+                Pair.Until("one of them is refused", () => end != null, pair.Server, pair.Client, second, third);
+                Check.Equal(CloseReason.Denied, end.Reason);
+                Check.Equal(2, pair.Server.ClientCount);
+            }
+        }
+
+        [Test]
         public void A_redirected_client_gets_the_token_for_the_other_server()
         {
             using (var pair = new Pair())

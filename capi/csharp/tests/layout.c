@@ -29,6 +29,7 @@ int main(void) {
   FIELD(ww_options, token_key, Options.TokenKey);
   FIELD(ww_options, server_id, Options.ServerId);
   FIELD(ww_options, key_id, Options.KeyId);
+  FIELD(ww_options, sessions_per_address, Options.SessionsPerAddress);
   VALUE(sizeof(ww_channel), Channel.size);
   FIELD(ww_channel, kind, Channel.Kind);
   FIELD(ww_channel, carrier, Channel.Carrier);

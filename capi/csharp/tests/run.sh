@@ -23,3 +23,14 @@ ${CC:-cc} -I../include tests/layout.c -o "$out/layout"
 "$out/layout" >"$out/layout.txt"
 export LD_LIBRARY_PATH="$target/release" WHITEWATER_PEER="$target/release/examples/peer" WHITEWATER_LAYOUT="$out/layout.txt"
 mono "$out/Tests.exe" "$@"
+
+# The programs in the documents are compiled, and the first of the page says welcome.
+for page in ../../docs/engines/UNITY.md README.md; do
+  awk -v to="$out/$(basename "$page" .md)" '/^```csharp$/ { file = to "-" ++count ".cs"; next } /^```$/ { file = "" } file { print >file }' "$page"
+done
+for program in "$out"/UNITY-*.cs "$out"/README-*.cs; do
+  if grep -q ' Main()' "$program"; then kind=exe; else kind=library; fi
+  $compile -target:$kind -r:"$out/Whitewater.dll" -r:"$out/Mirror.dll" -out:"${program%.cs}.$kind" "$program"
+done
+timeout 60 mono "$out/UNITY-1.exe" | tee "$out/says"
+grep -qx welcome "$out/says"

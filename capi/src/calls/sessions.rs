@@ -74,6 +74,7 @@ unsafe fn make(program: *mut Program) {
         } else {
             options.protocol_id = number(program).into();
             options.max_sessions = u16::from_le_bytes([u8(program), u8(program)]) % 64;
+            options.sessions_per_address = options.max_sessions / 2;
             (options.timeout_ms, options.keepalive_ms) = (number(program), number(program));
             (options.channels, options.channel_count) = (channels.as_ptr(), channels.len());
             (options.user, options.user_len) = (user.as_ptr(), user.len());
