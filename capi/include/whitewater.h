@@ -546,6 +546,32 @@ typedef struct ww_event {
 } ww_event;
 
 /*
+ What a matchmaker said about a client, in its connect token.
+ */
+typedef struct ww_pass {
+  /*
+   The client.
+   */
+  uint64_t client_id;
+  /*
+   When the token was made, in seconds since 1970.
+   */
+  uint64_t created;
+  /*
+   The match, or anything else that the matchmaker chose.
+   */
+  uint8_t match_id[16];
+  /*
+   Its other data.
+   */
+  uint8_t user[256];
+  /*
+   Length of `user`.
+   */
+  uint32_t user_len;
+} ww_pass;
+
+/*
  Writes why the last `ww_server_bind` or `ww_client_connect` of this thread that returned null did so, in words, as a text that ends with a
  zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too small,
  512 is enough.
@@ -937,6 +963,14 @@ int32_t ww_server_user(struct ww_server *server,
                        uint32_t session,
                        uint8_t *buffer,
                        size_t size);
+
+/*
+ Writes what is in the connect token of a session's client, or of one that asks to join, to `*pass`. Returns 0; `WW_CLOSED`: there is no such
+ session, or the server does not require tokens.
+ */
+int32_t ww_server_pass(struct ww_server *server,
+                       uint32_t session,
+                       struct ww_pass *pass);
 
 /*
  `ww_client_send` for a session of a server.

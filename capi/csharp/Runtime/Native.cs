@@ -63,6 +63,15 @@ namespace Whitewater
         }
 
         [StructLayout(LayoutKind.Sequential)]
+        internal struct Pass
+        {
+            internal ulong ClientId, Created;
+            internal fixed byte MatchId[16];
+            internal fixed byte User[256];
+            internal uint UserLen;
+        }
+
+        [StructLayout(LayoutKind.Sequential)]
         internal struct Event
         {
             internal EventKind Kind;
@@ -188,6 +197,9 @@ namespace Whitewater
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int ww_server_reject(IntPtr server, uint session, ushort code, byte* user, UIntPtr len);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int ww_server_pass(IntPtr server, uint session, Pass* pass);
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int ww_server_user(IntPtr server, uint session, byte* buffer, UIntPtr size);

@@ -125,6 +125,30 @@ namespace Whitewater
         }
     }
 
+    /// <summary>What a matchmaker said about a client, in its connect token.</summary>
+    public sealed class Pass
+    {
+        /// <summary>The client.</summary>
+        public ulong ClientId { get; }
+
+        /// <summary>The match, or anything else that the matchmaker chose: 16 bytes.</summary>
+        public byte[] MatchId { get; }
+
+        /// <summary>When the token was made, in seconds since 1970.</summary>
+        public ulong Created { get; }
+
+        /// <summary>The matchmaker's other data, at most 256 bytes.</summary>
+        public byte[] User { get; }
+
+        internal unsafe Pass(Native.Pass* pass)
+        {
+            ClientId = pass->ClientId;
+            Created = pass->Created;
+            MatchId = new ReadOnlySpan<byte>(pass->MatchId, 16).ToArray();
+            User = new ReadOnlySpan<byte>(pass->User, (int)pass->UserLen).ToArray();
+        }
+    }
+
     /// <summary>The state of a session. Bytes are of UDP payload.</summary>
     public readonly struct SessionStats
     {

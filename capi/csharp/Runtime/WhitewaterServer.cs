@@ -156,6 +156,19 @@ namespace Whitewater
             }
         }
 
+        /// <summary>What is in the connect token of a client; <c>null</c>: there is no such session, or the server requires no tokens.</summary>
+        /// <param name="session">Which client; one that wants to join as well.</param>
+        /// <returns>What the matchmaker said.</returns>
+        public Pass Pass(SessionId session)
+        {
+            using (var native = Use())
+            {
+                Native.Pass pass;
+                int result = Native.ww_server_pass(native.Pointer, session.Bits, &pass);
+                return result == Native.Closed || Check(result) != 0 ? null : new Pass(&pass);
+            }
+        }
+
         /// <summary>The address of a client, such as "192.0.2.1:4000"; <c>null</c>: there is no such session.</summary>
         /// <param name="session">Which client.</param>
         /// <returns>The address.</returns>

@@ -124,7 +124,13 @@ namespace Whitewater.Tests
             using (var server = new WhitewaterServer("127.0.0.1:0", options))
             {
                 byte[] token = Peer.Token(server.LocalAddress, "right");
+                Pass pass = null;
+                server.Connected += session => pass = server.Pass(session);
                 Check.That(ComesIn(token, server), "the right one lets it in");
+                Check.Equal(42UL, pass.ClientId);
+                Check.Bytes(new byte[] { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, pass.MatchId);
+                Check.Bytes(System.Text.Encoding.UTF8.GetBytes("gold"), pass.User);
+                Check.That(pass.Created > 1700000000 && server.Pass(default(SessionId)) == null, "of that session only");
                 Check.That(!ComesIn(token, server), "once");
                 Check.That(!ComesIn(Peer.Token(server.LocalAddress, "wrong"), server), "a wrong one does not");
                 using (var stranger = new WhitewaterClient(server.LocalAddress, Pair.ClientOptions()))

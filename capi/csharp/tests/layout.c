@@ -42,6 +42,12 @@ int main(void) {
   FIELD(ww_stats, bytes_sent, Stats.BytesSent);
   FIELD(ww_stats, received, Stats.Received);
   FIELD(ww_stats, bytes_received, Stats.BytesReceived);
+  VALUE(sizeof(ww_pass), Pass.size);
+  FIELD(ww_pass, client_id, Pass.ClientId);
+  FIELD(ww_pass, created, Pass.Created);
+  FIELD(ww_pass, match_id, Pass.MatchId);
+  FIELD(ww_pass, user, Pass.User);
+  FIELD(ww_pass, user_len, Pass.UserLen);
   VALUE(sizeof(ww_event), Event.size);
   FIELD(ww_event, kind, Event.Kind);
   FIELD(ww_event, session, Event.Session);

@@ -205,13 +205,14 @@ unsafe fn of_a_server(program: *mut Program) {
     // SAFETY: as the caller says.
     let answer = unsafe {
         let server = one_of(program, (*program).servers);
-        let (what, which) = (u8(program) % 30, u32::from(u8(program)) % 34);
+        let (what, which) = (u8(program) % 31, u32::from(u8(program)) % 34);
         let known = (*program).sessions.get(usize::from(u8(program) % 8)).copied();
         let session = known.unwrap_or_else(|| number(program));
         let (_memory, start, size) = room(program);
         let mut stats = ww_stats::default();
         let mut event = ww_event::default();
         let mut sessions = vec![0; size % 64];
+        let mut pass: ww_pass = std::mem::zeroed();
         let code = u16::from(u8(program)) << 8;
         match what {
             0..3 => ww_server_send(server, session, which, start, size),
@@ -236,6 +237,7 @@ unsafe fn of_a_server(program: *mut Program) {
             23..25 => ww_server_admit(server, session, start, size),
             25 => ww_server_reject(server, session, code, start, size),
             26 => ww_server_user(server, session, start, size),
+            28 => ww_server_pass(server, session, if size > 9 { &raw mut pass } else { null_mut() }),
             #[cfg(feature = "crypto")]
             27 => ww_public_key(key(program), if size >= 32 { start } else { null_mut() }),
             _ => ww_error_text(start, size),

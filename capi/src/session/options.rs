@@ -198,7 +198,16 @@ impl ww_options {
         let sessions_per_address = or(self.sessions_per_address, config.sessions_per_address);
         let (ask, memory) = (self.ask != 0, config.memory.max(u64::from(max_sessions) << 18));
         let suites = vec![suite];
-        Ok(ServerConfig { suites, psk, server_key, max_sessions, sessions_per_address, memory, ask, ..config })
+        Ok(ServerConfig {
+            suites,
+            psk,
+            server_key,
+            max_sessions,
+            sessions_per_address,
+            memory,
+            ask,
+            ..config
+        })
     }
 
     /// The suite with its psk, which `has_tokens` replace, and its server key.
