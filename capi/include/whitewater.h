@@ -572,9 +572,59 @@ typedef struct ww_pass {
 } ww_pass;
 
 /*
- Writes why the last `ww_server_bind` or `ww_client_connect` of this thread that returned null did so, in words, as a text that ends with a
- zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too small,
- 512 is enough.
+ What a connect token should say. Start with all zeros.
+ */
+typedef struct ww_order {
+  /*
+   The game and its version, as in the options of the server.
+   */
+  uint64_t protocol_id;
+  /*
+   The number of the server, as in its options.
+   */
+  uint64_t server_id;
+  /*
+   The client: the server learns it by `ww_server_pass`.
+   */
+  uint64_t client_id;
+  /*
+   The match, or anything else; for `ww_server_pass` as well.
+   */
+  uint8_t match_id[16];
+  /*
+   The 32 bytes of `token_key` in the options of the server.
+   */
+  const uint8_t *token_key;
+  /*
+   The addresses of the server, the best first, at most 4 with commas between: "192.0.2.1:4000,[2001:db8::1]:4000".
+   */
+  const char *addresses;
+  /*
+   Other data for the server, which the client cannot read: up to 256 bytes.
+   */
+  const uint8_t *user;
+  /*
+   Length of `user`.
+   */
+  size_t user_len;
+  /*
+   s until it expires, up to 600; 0: 45.
+   */
+  uint32_t life_s;
+  /*
+   One of `WW_SUITE_..` with a `psk`, as in the options of the server.
+   */
+  uint16_t suite;
+  /*
+   As in the options of the server.
+   */
+  uint8_t key_id;
+} ww_order;
+
+/*
+ Writes why the last `ww_server_bind`, `ww_client_connect` or `ww_token_mint` of this thread that failed did so, in words, as a text that ends
+ with a zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too
+ small, 512 is enough.
 
  # Safety
 
@@ -1061,6 +1111,14 @@ int32_t ww_server_redirect(struct ww_server *server,
                            uint32_t session,
                            const uint8_t *token,
                            size_t len);
+
+/*
+ Makes a connect token for one client and one server. Give it to that client over a connection that nobody else can read, as `token` of its options.
+ Returns its length, at most 556; `WW_TOO_LONG`: `size` is too small; `WW_CONFIG`, `WW_MISUSE`: `ww_error_text` says what is wrong.
+ */
+int32_t ww_token_mint(const struct ww_order *order,
+                      uint8_t *buffer,
+                      size_t size);
 
 #ifdef __cplusplus
 }

@@ -72,6 +72,18 @@ namespace Whitewater
         }
 
         [StructLayout(LayoutKind.Sequential)]
+        internal struct Order
+        {
+            internal ulong ProtocolId, ServerId, ClientId;
+            internal fixed byte MatchId[16];
+            internal byte* TokenKey, Addresses, User;
+            internal UIntPtr UserLen;
+            internal uint LifeS;
+            internal ushort Suite;
+            internal byte KeyId;
+        }
+
+        [StructLayout(LayoutKind.Sequential)]
         internal struct Event
         {
             internal EventKind Kind;
@@ -86,6 +98,9 @@ namespace Whitewater
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int ww_public_key(byte* privateKey, byte* publicKey);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int ww_token_mint(Order* order, byte* buffer, UIntPtr size);
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern IntPtr ww_client_connect(byte* address, Options* options, int* error);

@@ -122,7 +122,7 @@ namespace Whitewater
             }
         }
 
-        private static uint Milliseconds(TimeSpan time, string name)
+        internal static uint Milliseconds(TimeSpan time, string name)
         {
             double milliseconds = Math.Ceiling(time.TotalMilliseconds);
             if (time < TimeSpan.Zero || milliseconds > uint.MaxValue)

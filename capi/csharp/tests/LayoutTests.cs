@@ -17,11 +17,11 @@ namespace Whitewater.Tests
                 Check.Equal(line, words[0] + " " + Here(words[0]));
                 count++;
             }
-            foreach (Type type in new[] { typeof(Native.Options), typeof(Native.Channel), typeof(Native.Stats), typeof(Native.Pass), typeof(Native.Event) })
+            foreach (Type type in new[] { typeof(Native.Options), typeof(Native.Channel), typeof(Native.Stats), typeof(Native.Pass), typeof(Native.Order), typeof(Native.Event) })
             {
                 fields += type.GetFields(System.Reflection.BindingFlags.Instance | System.Reflection.BindingFlags.NonPublic).Length;
             }
-            Check.That(count > 70 && fields == 42, "all are compared: " + count + " of which fields " + fields);
+            Check.That(count > 70 && fields == 53, "all are compared: " + count + " of which fields " + fields);
         }
 
         private static int Here(string name)
@@ -37,6 +37,7 @@ namespace Whitewater.Tests
                 case "Channel":
                 case "Stats":
                 case "Pass":
+                case "Order":
                 case "Event":
                     Type type = typeof(Native).GetNestedType(words[0], System.Reflection.BindingFlags.NonPublic);
                     return words[1] == "size" ? Marshal.SizeOf(type) : (int)Marshal.OffsetOf(type, words[1]);

@@ -127,6 +127,7 @@ namespace Whitewater.Tests
                 Pass pass = null;
                 server.Connected += session => pass = server.Pass(session);
                 Check.That(ComesIn(token, server), "the right one lets it in");
+                Pair.Until("the server knows who it is", () => pass != null, server);
                 Check.Equal(42UL, pass.ClientId);
                 Check.Bytes(new byte[] { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, pass.MatchId);
                 Check.Bytes(System.Text.Encoding.UTF8.GetBytes("gold"), pass.User);

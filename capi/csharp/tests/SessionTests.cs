@@ -302,6 +302,42 @@ namespace Whitewater.Tests
         }
 
         [Test]
+        public void A_matchmaker_in_CSharp_makes_tokens_and_the_server_learns_what_is_in_them()
+        {
+            var order = new TokenOrder { ProtocolId = 7, ServerId = 3, KeyId = 2, ClientId = 42, MatchId = new byte[16], User = Hello };
+            ServerOptions options = Pair.ServerOptions();
+            options.Psk = null;
+            options.TokenKey = order.TokenKey = Pair.Fill(9);
+            options.ServerId = 3;
+            options.KeyId = 2;
+            order.MatchId[15] = 5;
+            using (var server = new WhitewaterServer("127.0.0.1:0", options))
+            {
+                Pass pass = null;
+                server.Connected += session => pass = server.Pass(session);
+                Check.Throws<WhitewaterException>(() => order.Mint()); // without an address
+                order.Addresses = server.LocalAddress;
+                Check.Throws<WhitewaterException>(() => new TokenOrder { Addresses = order.Addresses, ServerId = 3 }.Mint());
+                Check.Throws<ArgumentException>(() => new TokenOrder { MatchId = Hello }.Mint());
+                Check.Throws<ArgumentException>(() => new TokenOrder { TokenKey = Hello }.Mint());
+                while (pass == null) // a token of the second in which the server started may be refused
+                {
+                    byte[] token = order.Mint();
+                    Check.That(token.Length <= 556, "it is short");
+                    bool isOver = false;
+                    using (var client = new WhitewaterClient(new ClientOptions { ProtocolId = 7, Token = token, Channels = Pair.Channels() }))
+                    {
+                        client.Disconnected += end => isOver = true;
+                        Pair.Until("it comes in or not", () => isOver || pass != null, server, client);
+                    }
+                }
+                Check.Equal(42UL, pass.ClientId);
+                Check.Bytes(order.MatchId, pass.MatchId);
+                Check.Bytes(Hello, pass.User);
+            }
+        }
+
+        [Test]
         public void A_redirected_client_gets_the_token_for_the_other_server()
         {
             using (var pair = new Pair())

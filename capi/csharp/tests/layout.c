@@ -48,6 +48,18 @@ int main(void) {
   FIELD(ww_pass, match_id, Pass.MatchId);
   FIELD(ww_pass, user, Pass.User);
   FIELD(ww_pass, user_len, Pass.UserLen);
+  VALUE(sizeof(ww_order), Order.size);
+  FIELD(ww_order, protocol_id, Order.ProtocolId);
+  FIELD(ww_order, server_id, Order.ServerId);
+  FIELD(ww_order, client_id, Order.ClientId);
+  FIELD(ww_order, match_id, Order.MatchId);
+  FIELD(ww_order, token_key, Order.TokenKey);
+  FIELD(ww_order, addresses, Order.Addresses);
+  FIELD(ww_order, user, Order.User);
+  FIELD(ww_order, user_len, Order.UserLen);
+  FIELD(ww_order, life_s, Order.LifeS);
+  FIELD(ww_order, suite, Order.Suite);
+  FIELD(ww_order, key_id, Order.KeyId);
   VALUE(sizeof(ww_event), Event.size);
   FIELD(ww_event, kind, Event.Kind);
   FIELD(ww_event, session, Event.Session);

@@ -7,6 +7,8 @@ use crate::session::connection::ww_stats;
 use crate::session::event::ww_event;
 use crate::session::options::*;
 use crate::session::server::*;
+#[cfg(feature = "crypto")]
+use crate::session::token::*;
 use std::ffi::c_char;
 use std::ptr::{null, null_mut};
 
@@ -205,7 +207,7 @@ unsafe fn of_a_server(program: *mut Program) {
     // SAFETY: as the caller says.
     let answer = unsafe {
         let server = one_of(program, (*program).servers);
-        let (what, which) = (u8(program) % 31, u32::from(u8(program)) % 34);
+        let (what, which) = (u8(program) % 32, u32::from(u8(program)) % 34);
         let known = (*program).sessions.get(usize::from(u8(program) % 8)).copied();
         let session = known.unwrap_or_else(|| number(program));
         let (_memory, start, size) = room(program);
@@ -238,6 +240,15 @@ unsafe fn of_a_server(program: *mut Program) {
             25 => ww_server_reject(server, session, code, start, size),
             26 => ww_server_user(server, session, start, size),
             28 => ww_server_pass(server, session, if size > 9 { &raw mut pass } else { null_mut() }),
+            #[cfg(feature = "crypto")]
+            29 => {
+                let mut order: ww_order = std::mem::zeroed();
+                (order.server_id, order.suite, order.life_s) =
+                    (number(program).into(), WW_SUITE_PSK, number(program));
+                order.token_key = key(program);
+                (order.addresses, order.user, order.user_len) = (text(program), start, size);
+                ww_token_mint(if which == 33 { null() } else { &raw const order }, start, size)
+            }
             #[cfg(feature = "crypto")]
             27 => ww_public_key(key(program), if size >= 32 { start } else { null_mut() }),
             _ => ww_error_text(start, size),

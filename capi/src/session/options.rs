@@ -288,7 +288,7 @@ type Key = [u8; 32];
 /// # Safety
 ///
 /// `key` is null or has 32 bytes.
-unsafe fn key(field: &str, key: *const u8) -> Result<Option<Key>, Failure> {
+pub(super) unsafe fn key(field: &str, key: *const u8) -> Result<Option<Key>, Failure> {
     // SAFETY: as the caller says.
     let key: Option<Key> = unsafe { bytes(key, 32) }.and_then(|key| key.try_into().ok());
     match key {

@@ -190,6 +190,70 @@ static void turn_away(void) {
   ww_server_free(server);
 }
 
+/* A matchmaker makes connect tokens, and the server learns what is in them. */
+static void fleet(void) {
+  ww_options opts = options();
+  ww_order order;
+  ww_pass pass;
+  char address[64], why[512];
+  uint8_t token[556], ones[257];
+  ww_event event;
+  ww_server *server;
+  ww_client *client;
+  int len, tries, is_in = 0;
+  memset(ones, 1, sizeof ones);
+  opts.psk = NULL;
+  opts.token_key = ones;
+  opts.server_id = 9;
+  server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+
+  memset(&order, 0, sizeof order);
+  CHECK(ww_token_mint(NULL, token, sizeof token) == WW_MISUSE && ww_token_mint(&order, NULL, 1) == WW_MISUSE);
+  order.addresses = "";
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG);
+  CHECK(ww_error_text((uint8_t *)why, sizeof why) > 0 && strstr(why, "`token_key`") != NULL);
+  order.token_key = ones;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_MISUSE); /* no address */
+  order.addresses = address;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG); /* no number */
+  order.server_id = 9;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_MISUSE); /* no suite */
+  order.suite = WW_SUITE_CHECKED;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_MISUSE); /* one without a secret */
+  order.suite = WW_SUITE_PSK;
+  order.life_s = 601;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG);
+  order.life_s = 0;
+  order.user = ones;
+  order.user_len = 257;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG);
+  order.user_len = 3;
+  order.client_id = 42;
+  order.match_id[15] = 5;
+  CHECK(ww_token_mint(&order, token, 100) == WW_TOO_LONG);
+
+  for (tries = 0; tries < 2000 && !is_in; tries++) { /* one of the second in which the server started may be refused */
+    len = ww_token_mint(&order, token, sizeof token);
+    CHECK(len > 100);
+    opts.token = token;
+    opts.token_len = (size_t)len;
+    client = ww_client_connect("", &opts, NULL);
+    event = next(server, client, 0);
+    is_in = event.kind == WW_EVENT_CONNECTED;
+    if (is_in) {
+      uint32_t session = until(server, client, 1, WW_EVENT_CONNECTED).session;
+      CHECK(ww_server_pass(server, session, &pass) == 0 && ww_server_pass(server, session, NULL) == WW_MISUSE);
+      CHECK(pass.client_id == 42 && pass.match_id[15] == 5 && pass.created > 1700000000);
+      CHECK(pass.user_len == 3 && pass.user[2] == 1 && pass.user[3] == 0);
+      CHECK(ww_server_pass(server, session + 1, &pass) == WW_CLOSED);
+    }
+    ww_client_free(client);
+  }
+  CHECK(is_in);
+  ww_server_free(server);
+}
+
 /* Several clients: all get a broadcast, one is kicked, one closes with a text, and the server shuts down. */
 static void crowd(void) {
   ww_options opts = options();
@@ -367,6 +431,7 @@ int main(void) {
   play();
   let_in();
   turn_away();
+  fleet();
   crowd();
   other_shape();
   leave();
