@@ -10,8 +10,11 @@ cd "$(dirname "$0")/.."
 package=capi/csharp
 target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 scratch=$(mktemp -d)
-trap 'command -v wineserver >/dev/null && WINEPREFIX="$scratch/wine" wineserver -k 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'WINEPREFIX="$scratch/wine" wineserver -k 2>/dev/null || true; rm -rf "$scratch"' EXIT
 unity=$folder/unity nuget=$folder/nuget
+for old in "$unity" "$nuget"; do
+  [ ! -e "$old" ] || [ -e "$old/Runtime/WhitewaterEnd.cs" ] || { echo "$old is there, and is something else" >&2; exit 1; }
+done
 rm -rf "$unity" "$nuget"
 
 has() { command -v "$1" >/dev/null; }

@@ -71,18 +71,34 @@ namespace Whitewater
         /// <inheritdoc/>
         public override void ClientEarlyUpdate()
         {
-            if (enabled && client != null) // Mirror disables a transport while it changes scenes
+            if (!enabled || client == null) // Mirror disables a transport while it changes scenes
             {
-                Guard(client.Pump);
+                return;
+            }
+            try
+            {
+                client.Pump();
+            }
+            catch (WhitewaterException failure)
+            {
+                Fail(failure);
             }
         }
 
         /// <inheritdoc/>
         public override void ClientLateUpdate()
         {
-            if (client != null)
+            if (client == null)
             {
-                Guard(client.Flush);
+                return;
+            }
+            try
+            {
+                client.Flush();
+            }
+            catch (WhitewaterException failure)
+            {
+                Fail(failure);
             }
         }
 
@@ -131,17 +147,10 @@ namespace Whitewater
             dropped?.Dispose();
         }
 
-        private void Guard(Action pump)
+        private void Fail(WhitewaterException failure)
         {
-            try
-            {
-                pump();
-            }
-            catch (WhitewaterException failure)
-            {
-                OnClientError?.Invoke(TransportError.Unexpected, failure.Message);
-                ClientDisconnect();
-            }
+            OnClientError?.Invoke(TransportError.Unexpected, failure.Message);
+            ClientDisconnect();
         }
     }
 }

@@ -106,7 +106,7 @@ namespace Whitewater
             if (server != null && connections.TryGetValue(connectionId, out Connection connection))
             {
                 server.Kick(connection.Session);
-                GuardServer(server.Flush); // the client hears of it even if nobody updates this transport any more
+                ServerLateUpdate(); // the client hears of it even if nobody updates this transport any more
             }
         }
 
@@ -130,18 +130,34 @@ namespace Whitewater
         /// <inheritdoc/>
         public override void ServerEarlyUpdate()
         {
-            if (enabled && server != null)
+            if (!enabled || server == null)
             {
-                GuardServer(server.Pump);
+                return;
+            }
+            try
+            {
+                server.Pump();
+            }
+            catch (WhitewaterException failure)
+            {
+                Log(failure);
             }
         }
 
         /// <inheritdoc/>
         public override void ServerLateUpdate()
         {
-            if (server != null)
+            if (server == null)
             {
-                GuardServer(server.Flush);
+                return;
+            }
+            try
+            {
+                server.Flush();
+            }
+            catch (WhitewaterException failure)
+            {
+                Log(failure);
             }
         }
 
@@ -185,16 +201,9 @@ namespace Whitewater
         }
 
         // A socket that fails once may work the next time; a server does not end all games for it.
-        private static void GuardServer(Action pump)
+        private static void Log(WhitewaterException failure)
         {
-            try
-            {
-                pump();
-            }
-            catch (WhitewaterException failure)
-            {
-                Debug.LogError("whitewater: " + failure.Message);
-            }
+            Debug.LogError("whitewater: " + failure.Message);
         }
     }
 }

@@ -110,9 +110,14 @@ namespace Whitewater
         /// Raises no events.
         /// </summary>
         /// <param name="code">What it means is up to the game; below <see cref="ReservedCodes"/>.</param>
+        /// <exception cref="ArgumentOutOfRangeException">The code is one of the library's own.</exception>
         /// <exception cref="WhitewaterException">The socket has failed.</exception>
         public void Shutdown(ushort code = 0)
         {
+            if (code >= ReservedCodes)
+            {
+                throw new ArgumentOutOfRangeException(nameof(code), code, "the code is 0xff00 or more");
+            }
             using (var native = Use())
             {
                 Check(NativeShutdown(native.Pointer, code));

@@ -99,6 +99,7 @@ namespace Whitewater.Tests
                 Check.Throws<ArgumentNullException>(() => server.Close(pair.Session, 1, null));
                 Check.Throws<ArgumentException>(() => server.Kick(pair.Session, WhitewaterEnd.ReservedCodes));
                 Check.Throws<ArgumentException>(() => pair.Client.Kick(ushort.MaxValue));
+                Check.Throws<ArgumentException>(() => server.Shutdown(WhitewaterEnd.ReservedCodes));
                 Check.That(pair.Client.IsConnected && server.IsConnected(pair.Session), "and the session has not noticed");
                 server.Kick(pair.Session, 1, new string('x', WhitewaterEnd.CloseTextMax));
             }

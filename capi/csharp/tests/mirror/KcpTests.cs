@@ -365,6 +365,38 @@ namespace Whitewater.Tests
         }
 
         [Test]
+        public void Ten_thousand_messages_each_way_allocate_nothing()
+        {
+            Start();
+            int atServer = 0, atClient = 0, id = Connections[0];
+            var message = new ArraySegment<byte>(new byte[100]);
+            Server.OnServerDataReceived = (from, segment, channel) =>
+            {
+                atServer++;
+                Server.ServerSend(from, segment, channel);
+            };
+            Client.OnClientDataReceived = (segment, channel) => atClient++;
+            Action<int> exchange = count =>
+            {
+                atServer = atClient = 0;
+                while (atClient < count)
+                {
+                    for (int i = 0; i < 20 && atServer < count; i++)
+                    {
+                        Client.ClientSend(message, i % 2);
+                    }
+                    Update();
+                }
+            };
+            exchange(2000); // until everything is compiled
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            exchange(10000);
+            long allocated = GC.GetAllocatedBytesForCurrentThread() - before;
+            Check.That(atServer >= 10000, "they arrived");
+            Check.Equal(0L, allocated);
+        }
+
+        [Test]
         public void A_disabled_transport_keeps_its_connections_and_raises_messages_when_it_is_enabled()
         {
             Start();
