@@ -47,7 +47,7 @@ library() {
   local variable=CARGO_TARGET_${triple^^}_LINKER
   variable=${variable//-/_}
   [ "$with" = none ] || export "$variable=${!variable:-$with}"
-  CARGO_PROFILE_RELEASE_STRIP=debuginfo cargo rustc -q --release -p whitewater-capi --lib --crate-type "$kind" --target "$triple"
+  cargo rustc -q --release -p whitewater-capi --lib --crate-type "$kind" --target "$triple" -- -C strip=debuginfo
   grep -q ww_client_connect "$target/$triple/release/$file" # it exports something
   mkdir -p "$unity/Runtime/Plugins/$rid"
   cp "$target/$triple/release/$file" "$unity/Runtime/Plugins/$rid/"

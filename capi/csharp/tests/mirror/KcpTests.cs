@@ -40,6 +40,7 @@ namespace Whitewater.Tests
         [Test]
         public void A_client_without_a_server_ends_with_a_timeout()
         {
+            SetTimeout(2000);
             Client.ClientConnect("127.0.0.1");
             Until("it gives up", () => ClientDisconnects[0] == 1);
             Check.That(ClientErrors[0].Single().StartsWith("Timeout"), ClientErrors[0][0]);
@@ -249,6 +250,7 @@ namespace Whitewater.Tests
         [Test]
         public void A_silent_peer_times_out_at_both_ends()
         {
+            SetTimeout(2000);
             Start();
             Server.ServerSend(Connections[0], new ArraySegment<byte>(new byte[100]), Channels.Reliable);
             int silent = Environment.TickCount;
@@ -269,6 +271,7 @@ namespace Whitewater.Tests
         [Test]
         public void A_message_proves_that_a_peer_is_there()
         {
+            SetTimeout(5000);
             foreach (int channel in Both)
             {
                 Start();
@@ -290,6 +293,7 @@ namespace Whitewater.Tests
         [Test]
         public void Pings_keep_a_quiet_connection()
         {
+            SetTimeout(4000);
             Start();
             int start = Environment.TickCount;
             while (Environment.TickCount - start < Client.Timeout + 500)

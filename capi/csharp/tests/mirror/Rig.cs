@@ -59,7 +59,7 @@ namespace Whitewater.Tests
 
         private static WhitewaterTransport Make()
         {
-            return new WhitewaterTransport { Secret = string.Concat(Enumerable.Repeat("07", 32)), Timeout = 2000 };
+            return new WhitewaterTransport { Secret = string.Concat(Enumerable.Repeat("07", 32)) };
         }
 
         private static ushort FreePort()
@@ -69,6 +69,12 @@ namespace Whitewater.Tests
                 socket.Bind(new IPEndPoint(IPAddress.IPv6Any, 0));
                 return (ushort)((IPEndPoint)socket.LocalEndPoint).Port;
             }
+        }
+
+        /// <summary>Lets a silent peer time out after so many ms.</summary>
+        internal void SetTimeout(int milliseconds)
+        {
+            Server.Timeout = Clients[0].Timeout = milliseconds;
         }
 
         internal void Update()
