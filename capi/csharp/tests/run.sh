@@ -19,10 +19,15 @@ $compile -target:library -out:"$out/Mirror.dll" tests/mirror/Stub.cs
 $compile -target:library -doc:"$out/Whitewater.Mirror.xml" -r:"$out/Whitewater.dll" -r:"$out/Mirror.dll" -out:"$out/Whitewater.Mirror.dll" Mirror/*.cs
 tests=$(ls tests/*.cs tests/mirror/*.cs | grep -v Stub.cs)
 $compile -r:"$out/Whitewater.dll" -r:"$out/Mirror.dll" -r:"$out/Whitewater.Mirror.dll" -r:System.dll -r:System.Core.dll -out:"$out/Tests.exe" $tests
+# Every function of sessions is declared; C has two shorter forms of closing as well.
+functions() { grep -oE '\bww_[a-z_]+\(' "$1" | grep -vE '^ww_(kcp_by_time|client_close|server_close)\(' | sort -u; }
+functions ../include/whitewater.h >"$out/functions"
+functions Runtime/Native.cs | diff "$out/functions" -
 ${CC:-cc} -I../include tests/layout.c -o "$out/layout"
 "$out/layout" >"$out/layout.txt"
 export LD_LIBRARY_PATH="$target/release" WHITEWATER_PEER="$target/release/examples/peer" WHITEWATER_LAYOUT="$out/layout.txt"
 mono "$out/Tests.exe" "$@"
+if [ $# = 0 ]; then tests/aot.sh "$out"; fi
 
 # The programs in the documents are compiled, and the first of the page says welcome.
 for page in ../../docs/engines/UNITY.md README.md; do
