@@ -2,15 +2,6 @@ using System;
 
 namespace Whitewater
 {
-    /// <summary>Receives a message of a client's session. The bytes are there until it returns.</summary>
-    /// <param name="channel">Which channel.</param>
-    /// <param name="message">The message; on a stream, the next bytes, and none at the end.</param>
-    public delegate void ClientMessageHandler(int channel, ReadOnlySpan<byte> message);
-
-    /// <summary>Receives a datagram of a client's session. The bytes are there until it returns.</summary>
-    /// <param name="datagram">The datagram.</param>
-    public delegate void ClientDatagramHandler(ReadOnlySpan<byte> datagram);
-
     /// <summary>The client's end of a session.</summary>
     /// <example>
     /// <code>
