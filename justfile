@@ -143,7 +143,15 @@ python *args:
 c:
     capi/tests/run.sh
 
-# The same programs with AddressSanitizer inside of the library too; needs nightly.
+# Tests the package for C# with mono, against programs in Rust.
+csharp *names:
+    capi/csharp/tests/run.sh {{ names }}
+
+# Builds the C library for each system into packages for Unity and NuGet, loads those that can run here, and says for each what happened.
+dist folder="target/dist":
+    tools/dist.sh '{{ folder }}'
+
+# The programs in C with AddressSanitizer inside of the library too; needs nightly.
 sanitize:
     capi/tests/sanitize.sh
 

@@ -12,16 +12,7 @@ rustup target add x86_64-pc-windows-gnu
 scratch=$(mktemp -d)
 export WINEPREFIX="$scratch/wine" WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml=' DISPLAY=
 trap 'wineserver -k || true; rm -rf "$scratch"' EXIT
-wineboot --init >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
-# std takes its random bytes from a library that Windows has since version 7, and wine since version 9.
-cat >"$scratch/random.c" <<'END'
-#include <windows.h>
-#include <ntsecapi.h>
-__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T len) { return RtlGenRandom(data, (ULONG)len); }
-END
-system=$WINEPREFIX/drive_c/windows/system32
-[ -e "$system/bcryptprimitives.dll" ] ||
-  x86_64-w64-mingw32-gcc -shared -o "$system/bcryptprimitives.dll" "$scratch/random.c" -ladvapi32
+tools/wine-prefix.sh
 
 # What works on Windows and not under wine. A name stands for all tests that contain it.
 lacks() { reason=$1; shift; for name; do echo "without    $name: $reason"; skipped="$skipped --skip $name"; done; }

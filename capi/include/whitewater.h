@@ -55,6 +55,11 @@ typedef struct IKCPCB ikcpcb;
 #define WW_PANIC -7
 
 /*
+ An unreliable message or datagram of this many bytes always fits, if the peer takes datagrams of 1200 bytes, as it does by default.
+ */
+#define WW_UNRELIABLE_MAX 1150
+
+/*
  A client asks to join: `ww_server_admit` or `ww_server_reject` it within 10 s.
  */
 #define WW_EVENT_REQUESTED 1
@@ -474,6 +479,10 @@ typedef struct ww_options {
    Distinguishes the keys of a server.
    */
   uint8_t key_id;
+  /*
+   At a server: most sessions at a time from one address, up to 16,384.
+   */
+  uint16_t sessions_per_address;
 } ww_options;
 
 /*
@@ -537,9 +546,85 @@ typedef struct ww_event {
 } ww_event;
 
 /*
- Writes why the last `ww_server_bind` or `ww_client_connect` of this thread that returned null did so, in words, as a text that ends with a
- zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too small,
- 512 is enough.
+ What a matchmaker said about a client, in its connect token.
+ */
+typedef struct ww_pass {
+  /*
+   The client.
+   */
+  uint64_t client_id;
+  /*
+   When the token was made, in seconds since 1970.
+   */
+  uint64_t created;
+  /*
+   The match, or anything else that the matchmaker chose.
+   */
+  uint8_t match_id[16];
+  /*
+   Its other data.
+   */
+  uint8_t user[256];
+  /*
+   Length of `user`.
+   */
+  uint32_t user_len;
+} ww_pass;
+
+/*
+ What a connect token should say. Start with all zeros.
+ */
+typedef struct ww_order {
+  /*
+   The game and its version, as in the options of the server.
+   */
+  uint64_t protocol_id;
+  /*
+   The number of the server, as in its options.
+   */
+  uint64_t server_id;
+  /*
+   The client: the server learns it by `ww_server_pass`.
+   */
+  uint64_t client_id;
+  /*
+   The match, or anything else; for `ww_server_pass` as well.
+   */
+  uint8_t match_id[16];
+  /*
+   The 32 bytes of `token_key` in the options of the server.
+   */
+  const uint8_t *token_key;
+  /*
+   The addresses of the server, the best first, at most 4 with commas between: "192.0.2.1:4000,[2001:db8::1]:4000".
+   */
+  const char *addresses;
+  /*
+   Other data for the server, which the client cannot read: up to 256 bytes.
+   */
+  const uint8_t *user;
+  /*
+   Length of `user`.
+   */
+  size_t user_len;
+  /*
+   s until it expires, up to 600; 0: 45.
+   */
+  uint32_t life_s;
+  /*
+   One of `WW_SUITE_..` with a `psk`, as in the options of the server.
+   */
+  uint16_t suite;
+  /*
+   As in the options of the server.
+   */
+  uint8_t key_id;
+} ww_order;
+
+/*
+ Writes why the last `ww_server_bind`, `ww_client_connect` or `ww_token_mint` of this thread that failed did so, in words, as a text that ends
+ with a zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too
+ small, 512 is enough.
 
  # Safety
 
@@ -782,6 +867,14 @@ int32_t ww_client_close_text(struct ww_client *client,
                              size_t size);
 
 /*
+ Copies what the server's program said with `ww_server_admit`. Returns the number of bytes, at most 256; `WW_CLOSED`: the session was never up;
+ `WW_TOO_LONG`: `size` is too small.
+ */
+int32_t ww_client_user(struct ww_client *client,
+                       uint8_t *buffer,
+                       size_t size);
+
+/*
  Takes what the server's program said with `ww_server_reject`. Returns the number of bytes, at most 256; `WW_TOO_LONG`: `size` is too small.
  */
 int32_t ww_client_rejection(struct ww_client *client,
@@ -922,6 +1015,14 @@ int32_t ww_server_user(struct ww_server *server,
                        size_t size);
 
 /*
+ Writes what is in the connect token of a session's client, or of one that asks to join, to `*pass`. Returns 0; `WW_CLOSED`: there is no such
+ session, or the server does not require tokens.
+ */
+int32_t ww_server_pass(struct ww_server *server,
+                       uint32_t session,
+                       struct ww_pass *pass);
+
+/*
  `ww_client_send` for a session of a server.
  */
 int32_t ww_server_send(struct ww_server *server,
@@ -1010,6 +1111,14 @@ int32_t ww_server_redirect(struct ww_server *server,
                            uint32_t session,
                            const uint8_t *token,
                            size_t len);
+
+/*
+ Makes a connect token for one client and one server. Give it to that client over a connection that nobody else can read, as `token` of its options.
+ Returns its length, at most 556; `WW_TOO_LONG`: `size` is too small; `WW_CONFIG`, `WW_MISUSE`: `ww_error_text` says what is wrong.
+ */
+int32_t ww_token_mint(const struct ww_order *order,
+                      uint8_t *buffer,
+                      size_t size);
 
 #ifdef __cplusplus
 }

@@ -52,9 +52,9 @@ thread_local! {
     static TEXT: Cell<Cow<'static, str>> = const { Cell::new(Cow::Borrowed("")) };
 }
 
-/// Writes why the last `ww_server_bind` or `ww_client_connect` of this thread that returned null did so, in words, as a text that ends with a
-/// zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too small,
-/// 512 is enough.
+/// Writes why the last `ww_server_bind`, `ww_client_connect` or `ww_token_mint` of this thread that failed did so, in words, as a text that ends
+/// with a zero: for example which option is missing. Returns its length without the zero, 0 if none has failed; `WW_TOO_LONG`: `size` is too
+/// small, 512 is enough.
 ///
 /// # Safety
 ///

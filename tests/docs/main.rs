@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Blocks that something else reads, by their first word.
-const CHECKED: [(&str, &str); 6] = [
+const CHECKED: [(&str, &str); 7] = [
     (
         "rust",
         "`mod book` of src/lib.rs, and the README in it, and of the crate that the page is about: doc tests",
@@ -21,6 +21,7 @@ const CHECKED: [(&str, &str); 6] = [
     ("nginx", "tests/proxy.rs"),
     ("gdscript", "crates/godot/tests/run.sh"),
     ("python", "crates/python/tests/test_document.py, with `just python`"),
+    ("csharp", "capi/csharp/tests/run.sh"),
 ];
 /// Where docs.rs shows the files of a crate.
 const SOURCES: &str = "https://docs.rs/crate/";
@@ -28,7 +29,7 @@ const SOURCES: &str = "https://docs.rs/crate/";
 const PUBLISHED: [(&str, &str); 3] =
     [("whitewater", ""), ("whitewater-kcp-go", "crates/kcp-go"), ("whitewater-udp", "crates/udp")];
 /// Blocks that are not run: pictures, formulas, files of other programs.
-const SHOWN: [&str; 4] = ["text", "toml", "yaml", "csharp"];
+const SHOWN: [&str; 3] = ["text", "toml", "yaml"];
 
 #[test]
 fn every_page_is_in_the_book() {

@@ -19,6 +19,7 @@ pub(crate) fn all() -> Vec<Document> {
         "examples",
         "examples/tower_defence",
         "capi",
+        "capi/csharp",
         "crates/bevy",
         "crates/godot",
         "crates/kcp-go",

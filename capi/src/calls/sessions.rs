@@ -7,6 +7,8 @@ use crate::session::connection::ww_stats;
 use crate::session::event::ww_event;
 use crate::session::options::*;
 use crate::session::server::*;
+#[cfg(feature = "crypto")]
+use crate::session::token::*;
 use std::ffi::c_char;
 use std::ptr::{null, null_mut};
 
@@ -74,6 +76,7 @@ unsafe fn make(program: *mut Program) {
         } else {
             options.protocol_id = number(program).into();
             options.max_sessions = u16::from_le_bytes([u8(program), u8(program)]) % 64;
+            options.sessions_per_address = options.max_sessions / 2;
             (options.timeout_ms, options.keepalive_ms) = (number(program), number(program));
             (options.channels, options.channel_count) = (channels.as_ptr(), channels.len());
             (options.user, options.user_len) = (user.as_ptr(), user.len());
@@ -169,7 +172,7 @@ unsafe fn of_a_client(program: *mut Program) {
     // SAFETY: as the caller says.
     let answer = unsafe {
         let client = one_of(program, (*program).clients);
-        let (what, which) = (u8(program) % 24, u32::from(u8(program)) % 34);
+        let (what, which) = (u8(program) % 25, u32::from(u8(program)) % 34);
         let (_memory, start, size) = room(program);
         let mut stats = ww_stats::default();
         let mut event = ww_event::default();
@@ -193,6 +196,7 @@ unsafe fn of_a_client(program: *mut Program) {
             20 => ww_client_take_redirect(client, start, size),
             21 => ww_client_path_changed(client),
             22 => ww_client_ticket(client, start, size),
+            23 => ww_client_user(client, start, size),
             _ => ww_error_text(start, size),
         }
     };
@@ -203,13 +207,14 @@ unsafe fn of_a_server(program: *mut Program) {
     // SAFETY: as the caller says.
     let answer = unsafe {
         let server = one_of(program, (*program).servers);
-        let (what, which) = (u8(program) % 30, u32::from(u8(program)) % 34);
+        let (what, which) = (u8(program) % 32, u32::from(u8(program)) % 34);
         let known = (*program).sessions.get(usize::from(u8(program) % 8)).copied();
         let session = known.unwrap_or_else(|| number(program));
         let (_memory, start, size) = room(program);
         let mut stats = ww_stats::default();
         let mut event = ww_event::default();
         let mut sessions = vec![0; size % 64];
+        let mut pass: ww_pass = std::mem::zeroed();
         let code = u16::from(u8(program)) << 8;
         match what {
             0..3 => ww_server_send(server, session, which, start, size),
@@ -234,6 +239,16 @@ unsafe fn of_a_server(program: *mut Program) {
             23..25 => ww_server_admit(server, session, start, size),
             25 => ww_server_reject(server, session, code, start, size),
             26 => ww_server_user(server, session, start, size),
+            28 => ww_server_pass(server, session, if size > 9 { &raw mut pass } else { null_mut() }),
+            #[cfg(feature = "crypto")]
+            29 => {
+                let mut order: ww_order = std::mem::zeroed();
+                (order.server_id, order.suite, order.life_s) =
+                    (number(program).into(), WW_SUITE_PSK, number(program));
+                order.token_key = key(program);
+                (order.addresses, order.user, order.user_len) = (text(program), start, size);
+                ww_token_mint(if which == 33 { null() } else { &raw const order }, start, size)
+            }
             #[cfg(feature = "crypto")]
             27 => ww_public_key(key(program), if size >= 32 { start } else { null_mut() }),
             _ => ww_error_text(start, size),

@@ -280,6 +280,18 @@ pub unsafe extern "C" fn ww_client_close_text(client: *mut ww_client, buffer: *m
     }
 }
 
+/// Copies what the server's program said with `ww_server_admit`. Returns the number of bytes, at most 256; `WW_CLOSED`: the session was never up;
+/// `WW_TOO_LONG`: `size` is too small.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_client_user(client: *mut ww_client, buffer: *mut u8, size: usize) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call_mut(client, buffer, size, |client, buffer| {
+            client.client.connection().map_or(WW_CLOSED, |connection| copy(connection.user(), buffer))
+        })
+    }
+}
+
 /// Takes what the server's program said with `ww_server_reject`. Returns the number of bytes, at most 256; `WW_TOO_LONG`: `size` is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_rejection(client: *mut ww_client, buffer: *mut u8, size: usize) -> i32 {

@@ -13,6 +13,9 @@ use ww::channel::{RecvError, SendError};
 use ww::session::{CloseTextError, Connection};
 use ww::{Channel, SessionConfig};
 
+/// An unreliable message or datagram of this many bytes always fits, if the peer takes datagrams of 1200 bytes, as it does by default.
+pub const WW_UNRELIABLE_MAX: usize = 1150;
+
 /// The state of a session. Bytes are of UDP payload.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,6 +7,8 @@ pub mod connection;
 pub mod event;
 pub mod options;
 pub mod server;
+#[cfg(feature = "crypto")]
+pub mod token;
 
 use crate::error::{Failure, WW_PANIC};
 pub(crate) use connection::print;

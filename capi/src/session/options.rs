@@ -62,6 +62,8 @@ pub struct ww_options {
     pub server_id: u64,
     /// Distinguishes the keys of a server.
     pub key_id: u8,
+    /// At a server: most sessions at a time from one address, up to 16,384.
+    pub sessions_per_address: u16,
 }
 
 /// Not encrypted, only a checksum: for local networks and tests.
@@ -191,9 +193,21 @@ impl ww_options {
             Some(key) => ServerConfig::tokens(session, key),
             None => ServerConfig::insecure(session),
         };
-        let max_sessions = if self.max_sessions > 0 { self.max_sessions } else { config.max_sessions };
+        let or = |count: u16, default| if count > 0 { count } else { default };
+        let max_sessions = or(self.max_sessions, config.max_sessions);
+        let sessions_per_address = or(self.sessions_per_address, config.sessions_per_address);
         let (ask, memory) = (self.ask != 0, config.memory.max(u64::from(max_sessions) << 18));
-        Ok(ServerConfig { suites: vec![suite], psk, server_key, max_sessions, memory, ask, ..config })
+        let suites = vec![suite];
+        Ok(ServerConfig {
+            suites,
+            psk,
+            server_key,
+            max_sessions,
+            sessions_per_address,
+            memory,
+            ask,
+            ..config
+        })
     }
 
     /// The suite with its psk, which `has_tokens` replace, and its server key.
@@ -274,7 +288,7 @@ type Key = [u8; 32];
 /// # Safety
 ///
 /// `key` is null or has 32 bytes.
-unsafe fn key(field: &str, key: *const u8) -> Result<Option<Key>, Failure> {
+pub(super) unsafe fn key(field: &str, key: *const u8) -> Result<Option<Key>, Failure> {
     // SAFETY: as the caller says.
     let key: Option<Key> = unsafe { bytes(key, 32) }.and_then(|key| key.try_into().ok());
     match key {
@@ -329,6 +343,19 @@ mod tests {
         // SAFETY: the same.
         let config = unsafe { ww_options { repairs: 201, ..checked }.server() }.unwrap();
         assert_eq!(config.check().unwrap_err().field, "repairs");
+    }
+
+    #[test]
+    fn limits_are_those_of_the_library_unless_set() {
+        let checked = ww_options { suite: WW_SUITE_CHECKED, ..ww_options::ZEROED };
+        let limits = |options: ww_options| {
+            // SAFETY: its pointers are null.
+            let config = unsafe { options.server() }.unwrap();
+            (config.max_sessions, config.sessions_per_address)
+        };
+        let default = ServerConfig::insecure(SessionConfig::default());
+        assert_eq!(limits(checked), (default.max_sessions, default.sessions_per_address));
+        assert_eq!(limits(ww_options { max_sessions: 9, sessions_per_address: 7, ..checked }), (9, 7));
     }
 
     #[test]

@@ -80,7 +80,8 @@ static void play(void) {
   CHECK(ww_server_send(server, session, NONE, hello, 5) == WW_MISUSE);
   CHECK(ww_server_recv(server, session, NONE, buffer, 5) == WW_MISUSE);
   CHECK(ww_client_send_datagram(client, hello, 4) == 0);
-  CHECK(ww_client_send_datagram(client, level, 2000) == WW_TOO_LONG);
+  CHECK(ww_client_send_datagram(client, level, WW_UNRELIABLE_MAX) == 0);
+  CHECK(ww_client_send_datagram(client, level, WW_UNRELIABLE_MAX + 30) == WW_TOO_LONG);
   CHECK(ww_client_send(client, POSITIONS, hello, 2) == 0 && ww_client_send(client, POSITIONS, level, 2000) == WW_TOO_LONG);
   memset(level, 0x5a, sizeof level);
   CHECK(ww_client_send(client, LEVEL, level, sizeof level) == WW_TOO_LONG); /* one more than `max_message` */
@@ -98,6 +99,7 @@ static void play(void) {
   CHECK(ww_server_recv(server, session, BYTES, buffer, sizeof buffer) == 3);
   CHECK(ww_server_recv(server, session, CHAT, buffer, sizeof buffer) == WW_AGAIN);
   CHECK(ww_server_recv_datagram(server, session, buffer, sizeof buffer) == 4);
+  CHECK(ww_server_recv_datagram(server, session, buffer, sizeof buffer) == WW_UNRELIABLE_MAX);
   CHECK(ww_server_recv(server, session, POSITIONS, buffer, sizeof buffer) == 2);
   do {
     len = ww_client_send(client, CHAT, hello, 5); /* nobody pumps, so nothing leaves */
@@ -117,6 +119,7 @@ static void play(void) {
   }
   CHECK(ww_client_is_delivered(client, CHAT) == 1 && ww_server_is_delivered(server, session, CHAT) == 1);
 
+  CHECK(ww_client_send(client, POSITIONS, level, WW_UNRELIABLE_MAX) == 0);
   CHECK(ww_client_path_changed(client) == 0 && ww_client_path_changed(NULL) == WW_MISUSE);
   CHECK(ww_server_send(server, session, CHAT, hello, 5) == 0);
   until(server, client, 0, WW_EVENT_READABLE);
@@ -134,6 +137,28 @@ static void play(void) {
   CHECK(event.reason == WW_CLOSED_PEER && event.code == 42 && !event.is_undelivered && event.session == session);
   event = until(server, client, 0, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_LOCAL && event.code == 42);
+  ww_client_free(client);
+  ww_server_free(server);
+}
+
+/* A server that asks, and admits the client. */
+static void let_in(void) {
+  ww_options opts = options();
+  char address[64];
+  uint8_t text[8];
+  uint32_t session;
+  ww_server *server;
+  ww_client *client;
+  opts.ask = 1;
+  server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+  client = ww_client_connect(address, &opts, NULL);
+  session = until(server, client, 1, WW_EVENT_REQUESTED).session;
+  CHECK(ww_client_user(client, text, sizeof text) == WW_CLOSED); /* not up yet */
+  CHECK(ww_server_admit(server, session, (const uint8_t *)"seat 4", 6) == 0);
+  until(server, client, 0, WW_EVENT_CONNECTED);
+  CHECK(ww_client_user(client, text, 5) == WW_TOO_LONG && ww_client_user(NULL, text, 5) == WW_MISUSE);
+  CHECK(ww_client_user(client, text, sizeof text) == 6 && memcmp(text, "seat 4", 6) == 0);
   ww_client_free(client);
   ww_server_free(server);
 }
@@ -162,6 +187,70 @@ static void turn_away(void) {
   CHECK(ww_client_rejection(client, text, sizeof text) == 5 && memcmp(text, sorry, 5) == 0);
   CHECK(ww_client_close_reason(client, text, 256) > 0 && strstr((char *)text, "code 9") != NULL);
   ww_client_free(client);
+  ww_server_free(server);
+}
+
+/* A matchmaker makes connect tokens, and the server learns what is in them. */
+static void fleet(void) {
+  ww_options opts = options();
+  ww_order order;
+  ww_pass pass;
+  char address[64], why[512];
+  uint8_t token[556], ones[257];
+  ww_event event;
+  ww_server *server;
+  ww_client *client;
+  int len, tries, is_in = 0;
+  memset(ones, 1, sizeof ones);
+  opts.psk = NULL;
+  opts.token_key = ones;
+  opts.server_id = 9;
+  server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+
+  memset(&order, 0, sizeof order);
+  CHECK(ww_token_mint(NULL, token, sizeof token) == WW_MISUSE && ww_token_mint(&order, NULL, 1) == WW_MISUSE);
+  order.addresses = "";
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG);
+  CHECK(ww_error_text((uint8_t *)why, sizeof why) > 0 && strstr(why, "`token_key`") != NULL);
+  order.token_key = ones;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_MISUSE); /* no address */
+  order.addresses = address;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG); /* no number */
+  order.server_id = 9;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_MISUSE); /* no suite */
+  order.suite = WW_SUITE_CHECKED;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_MISUSE); /* one without a secret */
+  order.suite = WW_SUITE_PSK;
+  order.life_s = 601;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG);
+  order.life_s = 0;
+  order.user = ones;
+  order.user_len = 257;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG);
+  order.user_len = 3;
+  order.client_id = 42;
+  order.match_id[15] = 5;
+  CHECK(ww_token_mint(&order, token, 100) == WW_TOO_LONG);
+
+  for (tries = 0; tries < 2000 && !is_in; tries++) { /* one of the second in which the server started may be refused */
+    len = ww_token_mint(&order, token, sizeof token);
+    CHECK(len > 100);
+    opts.token = token;
+    opts.token_len = (size_t)len;
+    client = ww_client_connect("", &opts, NULL);
+    event = next(server, client, 0);
+    is_in = event.kind == WW_EVENT_CONNECTED;
+    if (is_in) {
+      uint32_t session = until(server, client, 1, WW_EVENT_CONNECTED).session;
+      CHECK(ww_server_pass(server, session, &pass) == 0 && ww_server_pass(server, session, NULL) == WW_MISUSE);
+      CHECK(pass.client_id == 42 && pass.match_id[15] == 5 && pass.created > 1700000000);
+      CHECK(pass.user_len == 3 && pass.user[2] == 1 && pass.user[3] == 0);
+      CHECK(ww_server_pass(server, session + 1, &pass) == WW_CLOSED);
+    }
+    ww_client_free(client);
+  }
+  CHECK(is_in);
   ww_server_free(server);
 }
 
@@ -299,6 +388,8 @@ static void zeroed(void) {
 
 static void misuse(void) {
   uint8_t byte = 0;
+  char address[64];
+  ww_server *server;
   ww_channel wrong[2] = {{9, WW_CARRIER_DEFAULT, 0}, {WW_CHANNEL_ORDERED, 9, 0}};
   ww_channel stream = {WW_CHANNEL_STREAM, WW_CARRIER_PACKETS, 0};
   int which;
@@ -308,7 +399,10 @@ static void misuse(void) {
   CHECK(ww_client_connect("no address", &opts, &error) == NULL && error == WW_MISUSE);
   CHECK(ww_client_connect("\xff\xfe:1", &opts, NULL) == NULL);
   CHECK(ww_client_connect("127.0.0.1:1", NULL, &error) == NULL && error == WW_MISUSE);
-  CHECK(ww_server_bind("192.0.2.1:1", &opts, &error) == NULL && error == WW_IO);
+  server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
+  CHECK(ww_server_bind(address, &opts, &error) == NULL && error == WW_IO); /* it is taken */
+  ww_server_free(server);
   opts.suite = 999;
   CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
   opts = options();
@@ -335,7 +429,9 @@ static void misuse(void) {
 int main(void) {
   zeroed();
   play();
+  let_in();
   turn_away();
+  fleet();
   crowd();
   other_shape();
   leave();

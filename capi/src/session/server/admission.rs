@@ -4,9 +4,9 @@
 use super::super::connection::copy;
 use super::ww_server;
 use crate::error::{WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
-use crate::guard::{call_mut, call_with};
+use crate::guard::{call, call_mut, call_with};
 use ww::SessionId;
-use ww::session::DecisionError;
+use ww::session::{DecisionError, Pass};
 
 /// Admits a client that asks to join (`WW_EVENT_REQUESTED`), and tells its program `user`, up to 256 bytes. Returns 0; `WW_CLOSED`: the client
 /// no longer asks; `WW_TOO_LONG`: `len` is more than 256.
@@ -56,6 +56,52 @@ pub unsafe extern "C" fn ww_server_user(
     }
 }
 
+/// What a matchmaker said about a client, in its connect token.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ww_pass {
+    /// The client.
+    pub client_id: u64,
+    /// When the token was made, in seconds since 1970.
+    pub created: u64,
+    /// The match, or anything else that the matchmaker chose.
+    pub match_id: [u8; 16],
+    /// Its other data.
+    pub user: [u8; 256],
+    /// Length of `user`.
+    pub user_len: u32,
+}
+
+/// Writes what is in the connect token of a session's client, or of one that asks to join, to `*pass`. Returns 0; `WW_CLOSED`: there is no such
+/// session, or the server does not require tokens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_pass(server: *mut ww_server, session: u32, pass: *mut ww_pass) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| {
+            let found = server.server.pass(SessionId::from_bits(session)).map(ww_pass::of);
+            match (pass.is_null(), found) {
+                (true, _) => WW_MISUSE,
+                (_, None) => WW_CLOSED,
+                (_, Some(found)) => {
+                    pass.write(found);
+                    0
+                }
+            }
+        })
+    }
+}
+
+impl ww_pass {
+    fn of(pass: &Pass) -> Self {
+        let Pass { client_id, match_id, created, user: said, .. } = pass;
+        let mut user = [0; 256];
+        let len = copy(said, &mut user);
+        let user_len = u32::try_from(len).unwrap_or_default(); // a token has no more than that
+        Self { client_id: *client_id, created: *created, match_id: *match_id, user, user_len }
+    }
+}
+
 fn decided(decision: Result<(), DecisionError>) -> i32 {
     match decision {
         Ok(()) => 0,
@@ -68,11 +114,13 @@ fn decided(decision: Result<(), DecisionError>) -> i32 {
 #[cfg(test)]
 #[cfg(feature = "crypto")]
 mod tests {
-    use super::super::{ww_server_bind, ww_server_free, ww_server_pump};
-    use crate::error::WW_MISUSE;
+    use super::super::{ww_server_bind, ww_server_clients, ww_server_free, ww_server_pump};
+    use super::{ww_pass, ww_server_pass};
+    use crate::error::{WW_CLOSED, WW_MISUSE};
     use crate::session::client::{ww_client_connect, ww_client_free, ww_client_poll, ww_client_poll_event};
     use crate::session::event::{WW_EVENT_CONNECTED, ww_event};
     use crate::session::options::{WW_SUITE_PSK, ww_options};
+    use std::ptr::null_mut;
     use ww::session::Suite;
     use ww::session::token::{Order, ServerKey};
 
@@ -90,7 +138,7 @@ mod tests {
             expires: created + 45,
             addresses: &[([127, 0, 0, 1], port).into()],
             server_key: None,
-            user: b"",
+            user: b"gold",
         };
         ServerKey::new(9, 1, key).mint(&order, [3; 32], [4; 24]).unwrap().encode().to_vec()
     }
@@ -108,8 +156,7 @@ mod tests {
         };
         // SAFETY: all pointers are of what lives as long.
         unsafe {
-            let server =
-                ww_server_bind(c"127.0.0.1:0".as_ptr(), &raw const server_options, std::ptr::null_mut());
+            let server = ww_server_bind(c"127.0.0.1:0".as_ptr(), &raw const server_options, null_mut());
             assert!(!server.is_null());
             let port = (*server).server.local_addr().unwrap().port();
             let token = token(port, key);
@@ -120,17 +167,27 @@ mod tests {
                 token_len: token.len(),
                 ..ww_options::ZEROED
             };
-            let client = ww_client_connect(c"".as_ptr(), &raw const options, std::ptr::null_mut());
+            let client = ww_client_connect(c"".as_ptr(), &raw const options, null_mut());
             assert!(!client.is_null());
             let (mut event, mut is_in) = (std::mem::zeroed::<ww_event>(), false);
             for _ in 0..500 {
-                ww_server_pump(server, std::ptr::null_mut());
+                ww_server_pump(server, null_mut());
                 ww_client_poll(client, 2);
                 is_in |=
                     ww_client_poll_event(client, &raw mut event) == 1 && event.kind == WW_EVENT_CONNECTED;
                 if is_in {
                     break;
                 }
+            }
+            let mut session = 0;
+            if ww_server_clients(server, &raw mut session, 1) == 1 {
+                let mut pass = std::mem::zeroed::<ww_pass>();
+                assert_eq!(ww_server_pass(server, session, &raw mut pass), 0);
+                assert_eq!((pass.client_id, pass.match_id), (42, [1; 16]));
+                assert_eq!(pass.user.get(..5), Some(&b"gold\0"[..]));
+                assert!(pass.user_len == 4 && pass.created > 1_700_000_000);
+                assert_eq!(ww_server_pass(server, session, null_mut()), WW_MISUSE);
+                assert_eq!(ww_server_pass(server, session ^ 1, &raw mut pass), WW_CLOSED);
             }
             ww_client_free(client);
             ww_server_free(server);

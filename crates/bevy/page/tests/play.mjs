@@ -10,7 +10,7 @@ import { chromium } from "playwright-core";
 
 const { PROGRAM: program, PAGE: folder } = process.env;
 const PATIENCE = 60_000; // for any machine: the page has code without optimisation
-const NAME = "bevy-whitewater-page";
+const NAME = "bevy_whitewater_page";
 let browser, files, server, place;
 
 before(async () => {
