@@ -94,6 +94,10 @@ bevy:
     cargo clippy -p bevy_whitewater --no-default-features --features client,replicon --target wasm32-unknown-unknown -- -D warnings
     cargo clippy -p bevy_whitewater --no-default-features --features server -- -D warnings
 
+# Plays a Bevy game with replicon in a headless Chromium against its native server; needs Node.js and Chromium.
+bevy-page:
+    crates/bevy/page/tests/run.sh
+
 # Tests the extension for Godot, and the code in its document inside of Godot 4, which it fetches from Debian if there is none.
 godot:
     cargo test -p whitewater-godot

@@ -20,7 +20,7 @@ before(async () => {
     const file = { [`/${NAME}.js`]: "text/javascript", [`/${NAME}_bg.wasm`]: "application/wasm" }[request.url];
     const page = `<script type="module">
       Object.assign(globalThis, { place: ${place}, clicks: 0, seen: "" }, globalThis.change);
-      (await import("/${NAME}.js")).default();
+      await (await import("/${NAME}.js")).default({ module_or_path: "/${NAME}_bg.wasm" });
     </script>`;
     response.writeHead(200, { "content-type": file ?? "text/html" }).end(file ? await readFile(folder + request.url) : page);
   });
@@ -37,7 +37,6 @@ after(async () => {
 
 async function open(prepare = () => {}) {
   const page = await browser.newPage();
-  page.on("console", (message) => console.log(message.text()));
   page.on("pageerror", (error) => console.error(error));
   await page.addInitScript(prepare);
   await page.goto(`http://127.0.0.1:${files.address().port}/`);
