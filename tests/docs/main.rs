@@ -274,6 +274,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "benches",
         "capi",
         "crates/bevy",
+        "crates/bevy/examples",
         "crates/kcp-go",
         "crates/web",
         "crates/web-build",

@@ -20,6 +20,7 @@ pub(crate) fn all() -> Vec<Document> {
         "examples/tower_defence",
         "capi",
         "crates/bevy",
+        "crates/bevy/examples",
         "crates/kcp-go",
         "crates/sim",
         "crates/derive",
