@@ -2,8 +2,7 @@
 //! Shows a game of two players with windows: events from a client, replicated components, and what happens
 //! when one of the two leaves.
 //!
-//! Only the transport differs. Lines that are marked `Port:` say where this version is shorter. The rest is
-//! upstream's text.
+//! Only the transport differs, and `deinit_symbol`. Comments with `Port:` say how. The rest is upstream's text.
 //!
 //! Tic-tac-toe game with optional multiplayer.
 //! Client sends commands and server replicates the state back.
@@ -358,7 +357,13 @@ fn init_symbol(
 }
 
 /// Removes symbol's underlying ui elements and adds interaction back to reset to an empty cell.
-fn deinit_symbol(remove: On<Remove, Symbol>, mut commands: Commands) {
+///
+/// Port: only for cells. A client's entity has a symbol too, and is despawned when the client leaves:
+/// upstream's version then panics at the server.
+fn deinit_symbol(remove: On<Remove, Symbol>, mut commands: Commands, cells: Query<(), With<Cell>>) {
+    if !cells.contains(remove.entity) {
+        return;
+    }
     commands
         .entity(remove.entity)
         .insert(Interaction::None)
