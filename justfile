@@ -26,11 +26,11 @@ format:
     cargo fmt --all --manifest-path tests/tasks/Cargo.toml --check
     if command -v gofmt >/dev/null; then ! gofmt -d interop/go | grep .; fi
 
-# Clippy without features, with each and with all of them, for all packages: benchmarks, C, the game, interop; fuzzers, threads and tasks.
+# Clippy without features, with each and with all of them, for all packages but Bevy's windows: benchmarks, C, the game, interop; fuzzers, threads and tasks.
 lint:
     cargo clippy --all-targets --no-default-features -- -D warnings
     for feature in {{ features }}; do cargo clippy -p whitewater --no-default-features --features "$feature" -- -D warnings; done
-    cargo clippy --workspace --all-targets --features '{{ features }}' -- -D warnings
+    cargo clippy --workspace --exclude bevy-whitewater-examples --all-targets --features '{{ features }}' -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/threads/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/tasks/Cargo.toml -- -D warnings
@@ -102,6 +102,10 @@ bevy-page:
 godot:
     cargo test -p whitewater-godot
     crates/godot/tests/run.sh
+
+# Checks the examples for Bevy with windows; the first time, that builds all of Bevy.
+bevy-examples:
+    cargo clippy -p bevy-whitewater-examples --all-targets -- -D warnings
 
 # Checks the library for Windows, macOS, iOS and Android.
 platforms:

@@ -277,6 +277,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "benches",
         "capi",
         "crates/bevy",
+        "crates/bevy/examples",
         "crates/godot",
         "crates/kcp-go",
         "crates/python",

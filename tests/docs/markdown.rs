@@ -21,6 +21,7 @@ pub(crate) fn all() -> Vec<Document> {
         "capi",
         "capi/csharp",
         "crates/bevy",
+        "crates/bevy/examples",
         "crates/godot",
         "crates/kcp-go",
         "crates/python",
