@@ -207,8 +207,10 @@ const tests = {
     server = await serve(new URL(url).host, host);
     const back = Date.now();
     const now = await until(page, "it is another game", (now) => now.state === "playing" && now.isLive && now.tick < before.tick);
-    assert.deepEqual([now.role, now.transport], ["builder", "WebTransport"]);
-    console.log(`    back after ${((Date.now() - back) / 1000).toFixed(1)} s`);
+    // A WebSocket is tried 2 s after WebTransport: on a slow machine, it can be first.
+    assert.equal(now.role, "builder");
+    assert.notEqual(now.transport, "here");
+    console.log(`    back after ${((Date.now() - back) / 1000).toFixed(1)} s by ${now.transport}`);
     await page.context().close();
   },
 
