@@ -27,7 +27,6 @@ pub(crate) struct Host {
 #[derive(Clone, Copy, Debug)]
 struct Client {
     peer: i32,
-    is_connected: bool,
     is_unread: bool,
 }
 
@@ -46,8 +45,7 @@ impl Host {
             match event {
                 Event::Requested => self.decide(id),
                 Event::Connected => {
-                    if let Some(client) = self.peers.get_mut(&id) {
-                        client.is_connected = true;
+                    if let Some(client) = self.peers.get(&id) {
                         self.sessions.insert(client.peer, id);
                         changes.push(Change::Joined(client.peer));
                     }
@@ -71,13 +69,16 @@ impl Host {
             let id = *self.sessions.get(&target).ok_or(Refused::NoPeer)?;
             return self.send_to(id, lane, packet).map_err(Refused::Send);
         }
-        if target < 0 && target != -SERVER && !self.sessions.contains_key(&-target) {
+        let left_out = target.wrapping_neg();
+        if target < 0 && left_out != SERVER && !self.sessions.contains_key(&left_out) {
             return Err(Refused::NoPeer);
         }
-        let everybody = self.peers.iter().filter(|(_, client)| client.is_connected && client.peer != -target);
-        let everybody: Vec<_> = everybody.map(|(id, _)| *id).collect();
-        let sent: Vec<_> = everybody.into_iter().map(|id| self.send_to(id, lane, packet)).collect();
-        sent.into_iter().collect::<Result<(), _>>().map_err(Refused::Send)
+        let everybody = self.sessions.iter().filter(|(peer, _)| **peer != left_out).map(|(_, id)| *id);
+        let mut sent = Ok(());
+        for id in everybody.collect::<Vec<_>>() {
+            sent = sent.and(self.send_to(id, lane, packet)); // the others get it in any case
+        }
+        sent.map_err(Refused::Send)
     }
 
     fn send_to(&mut self, id: SessionId, lane: Lane, packet: &[u8]) -> Result<(), SendError> {
@@ -143,20 +144,19 @@ impl Host {
             peer = draw();
         }
         if self.server.admit(id, &peer.to_le_bytes()).is_ok() {
-            self.peers.insert(id, Client { peer, is_connected: false, is_unread: false });
+            self.peers.insert(id, Client { peer, is_unread: false });
         }
     }
 
     fn remove(&mut self, id: SessionId, reason: CloseReason, inbox: &mut Inbox) -> Option<Change> {
-        let client = self.peers.get(&id).copied()?;
-        if let Some(connection) = self.server.connection_mut(id).filter(|_| client.is_connected) {
+        let client = self.peers.remove(&id)?;
+        self.sessions.remove(&client.peer)?; // it had not joined
+        if let Some(connection) = self.server.connection_mut(id) {
             receive(connection, client.peer, &self.lanes, inbox); // what came before the end
         }
         let text = self.server.close_text(id).to_owned();
-        self.peers.remove(&id);
-        self.sessions.remove(&client.peer);
         let end = End { reason, text, had_joined: true };
-        client.is_connected.then_some(Change::Left(client.peer, end))
+        Some(Change::Left(client.peer, end))
     }
 
     fn set_unread(&mut self, id: SessionId) {

@@ -264,6 +264,7 @@ mod tests {
         let id = links[1].0.id().unwrap();
         assert!(matches!(links[0].0.send(id ^ 1, LANE, b"x"), Err(Refused::NoPeer)));
         assert!(matches!(links[0].0.send(-(id ^ 1), LANE, b"x"), Err(Refused::NoPeer)));
+        assert!(matches!(links[0].0.send(i32::MIN, LANE, b"x"), Err(Refused::NoPeer)));
         assert!(matches!(links[1].0.send(id ^ 1, LANE, b"x"), Err(Refused::NoPeer)));
         links[0].0.send(-SERVER, LANE, b"all").unwrap();
         links[1].0.send(-SERVER, LANE, b"nobody").unwrap();

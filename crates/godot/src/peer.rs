@@ -140,6 +140,9 @@ impl WhitewaterMultiplayerPeer {
             return complain(Error::ERR_INVALID_PARAMETER, "code is out of range");
         };
         let Some(link) = &mut self.link else { return Error::ERR_UNCONFIGURED };
+        if link.connection(peer).is_none() {
+            return complain(Error::ERR_INVALID_PARAMETER, "there is no such peer");
+        }
         match link.kick(peer, code, &text.to_string()) {
             Ok(()) => Error::OK,
             Err(error) => complain(Error::ERR_INVALID_PARAMETER, error),

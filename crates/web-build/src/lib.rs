@@ -43,7 +43,7 @@ impl Default for Options {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Target {
-    /// A module for browsers, whose default export loads the wasm file: from its own place, a URL or bytes.
+    /// A module for browsers, whose default export loads the wasm file from what it is given as `module_or_path`: a URL or bytes.
     Web,
     /// A CommonJS module for Node.
     Node,

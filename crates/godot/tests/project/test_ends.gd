@@ -22,6 +22,8 @@ func test_a_kick_has_a_code_and_a_text() -> void:
 	var id := client.get_unique_id()
 	same(server.kick(id, 0xff00, "reserved"), ERR_INVALID_PARAMETER, "a code of the library")
 	same(server.kick(id, 70_000, ""), ERR_INVALID_PARAMETER, "no code")
+	same(server.kick(id ^ 1, 4, ""), ERR_INVALID_PARAMETER, "nobody")
+	same(client.kick(id, 4, ""), ERR_INVALID_PARAMETER, "a client has a session with the server only")
 	same(server.kick(id, 4, "x".repeat(129)), ERR_INVALID_PARAMETER, "a long text")
 	same(server.kick(id, 42, "no cheating"), OK, "kick")
 	await until(func() -> bool:
