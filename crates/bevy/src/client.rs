@@ -4,7 +4,8 @@ mod link;
 mod reconnect;
 
 use crate::WhitewaterSystems;
-use crate::event::{Readers, SessionEvent, report};
+use crate::event::{Received, SessionEvent};
+use bevy::ecs::system::ScheduleSystem;
 use bevy::platform::time::Instant;
 use bevy::prelude::*;
 use link::{ConnectError, Link, To};
@@ -15,10 +16,10 @@ use std::collections::VecDeque;
 use std::{io, net::ToSocketAddrs};
 #[cfg(not(target_arch = "wasm32"))]
 use whitewater::SessionConfig;
-#[cfg(feature = "replicon")]
+use whitewater::message::Payload;
 use whitewater::session::Connection;
 use whitewater::session::token::PublicToken;
-use whitewater::{ClientConfig, Event};
+use whitewater::{Channel, ClientConfig, Event};
 
 /// The client of the app: insert it to connect, remove it to leave. All methods of the client that it drives are there; the plugin pumps
 /// it. That is [`whitewater::Client`], and in a browser `whitewater_web::Client`.
@@ -89,7 +90,6 @@ impl WhitewaterClient {
     }
 
     /// The session, if it has been up.
-    #[cfg(feature = "replicon")]
     pub(crate) fn with_connection(&mut self, f: impl FnOnce(Option<&mut Connection>)) {
         link::with_connection(&mut self.link, f);
     }
@@ -156,11 +156,10 @@ impl Plugin for WhitewaterClientPlugin {
     fn build(&self, app: &mut App) {
         app.add_message::<SessionEvent>()
             .add_message::<TokenWanted>()
-            .init_resource::<Readers>()
             .init_resource::<Tokens>()
             .add_systems(
                 PreUpdate,
-                (reconnect, receive)
+                (reconnect, pump)
                     .chain()
                     .run_if(resource_exists::<WhitewaterClient>)
                     .in_set(WhitewaterSystems::Receive),
@@ -187,27 +186,55 @@ fn reconnect(
     }
 }
 
-fn receive(world: &mut World) {
-    world.resource_scope(|world, mut client: Mut<'_, WhitewaterClient>| {
-        if let Err(error) = link::pump(&mut client.link) {
-            error_once!("the client's socket fails: {error}"); // what is due was done anyway
+fn pump(mut client: ResMut<'_, WhitewaterClient>, mut happened: MessageWriter<'_, SessionEvent>) {
+    #[cfg(not(target_arch = "wasm32"))]
+    if let Some(token) = client.take_redirect() {
+        follow(&mut client, &token); // in the frame after the event, when everything that this server has sent is read
+    }
+    if let Err(error) = link::pump(&mut client.link) {
+        error_once!("the client's socket fails: {error}"); // what is due was done anyway
+    }
+    while let Some(event) = client.poll_event() {
+        client.handle_event(event, Instant::now());
+        let mut text = String::new();
+        if let Event::Closed { .. } = event {
+            client.with_connection(|connection| text.extend(connection.map(|ended| ended.close_text())));
         }
-        while let Some(event) = client.poll_event() {
-            client.handle_event(event, Instant::now());
-            link::with_connection(&mut client.link, |connection| report(world, None, event, connection));
-            #[cfg(not(target_arch = "wasm32"))]
-            if event == Event::Redirected {
-                follow(&mut client);
+        if event != Event::Readable {
+            happened.write(SessionEvent { client: None, event, text });
+        }
+    }
+}
+
+/// Has the messages of a channel written once they are there.
+pub(crate) fn receive<P>(app: &mut App, channel: Channel<P>)
+where
+    P: Payload<Received: Send + Sync> + ?Sized + 'static,
+{
+    let read = move |mut client: ResMut<'_, WhitewaterClient>,
+                     mut received: MessageWriter<'_, Received<P>>| {
+        client.with_connection(|connection| {
+            let Some(connection) = connection else { return };
+            while let Some(message) = connection.recv(channel) {
+                received.write(Received { client: None, channel: channel.number(), message });
             }
-        }
-    });
+        });
+    };
+    add_reader(app, read);
+}
+
+/// Adds a system that reads from the session.
+pub(crate) fn add_reader<M>(app: &mut App, read: impl IntoScheduleConfigs<ScheduleSystem, M>) {
+    app.add_systems(
+        PreUpdate,
+        read.run_if(resource_exists::<WhitewaterClient>).after(pump).in_set(WhitewaterSystems::Receive),
+    );
 }
 
 /// Goes to the server that this one sends us to.
 #[cfg(not(target_arch = "wasm32"))]
-fn follow(client: &mut WhitewaterClient) {
-    let Some(token) = client.take_redirect() else { return };
-    let gone = PublicToken::decode(&token).map_err(io::Error::other).and_then(|token| {
+fn follow(client: &mut WhitewaterClient, token: &[u8]) {
+    let gone = PublicToken::decode(token).map_err(io::Error::other).and_then(|token| {
         let config = by_token(&client.config, &token);
         Ok((link::open(&token.addresses, &config)?, config, token.addresses))
     });

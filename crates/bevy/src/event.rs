@@ -2,17 +2,18 @@
 
 use bevy::prelude::*;
 use whitewater::message::Payload;
-use whitewater::session::Connection;
 use whitewater::{Channel, Event, SessionId};
 
 /// Something has happened in a session, or to one.
-#[derive(Clone, Copy, Debug, Message)]
-#[expect(clippy::exhaustive_structs, reason = "where, and what")]
+#[derive(Clone, Debug, Message)]
+#[expect(clippy::exhaustive_structs, reason = "where, what, and why")]
 pub struct SessionEvent {
     /// The session, at a server. `None`: it is that of the client.
     pub client: Option<SessionId>,
     /// What it was. There is none for data: see [`Received`].
     pub event: Event,
+    /// With [`Event::Closed`]: what the peer said with `kick` when it ended the session. Otherwise empty. Trust it as far as you trust the peer.
+    pub text: String,
 }
 
 /// A message of a channel that the app [receives](ReceiveAppExt::receive).
@@ -42,45 +43,10 @@ impl ReceiveAppExt for App {
         P: Payload<Received: Send + Sync> + ?Sized + 'static,
     {
         self.add_message::<Received<P>>();
-        read(self, move |world, client, connection| {
-            while let Some(message) = connection.recv(channel) {
-                world.write_message(Received::<P> { client, channel: channel.number(), message });
-            }
-        });
+        #[cfg(feature = "client")]
+        crate::client::receive(self, channel);
+        #[cfg(all(feature = "server", not(target_arch = "wasm32")))]
+        crate::server::receive(self, channel);
         self
-    }
-}
-
-/// Has what arrives in sessions taken by `reader`.
-pub(crate) fn read(
-    app: &mut App,
-    reader: impl Fn(&mut World, Option<SessionId>, &mut Connection) + Send + Sync + 'static,
-) {
-    app.init_resource::<Readers>().world_mut().resource_mut::<Readers>().0.push(Box::new(reader));
-}
-
-/// Takes what a session has received.
-type Reader = Box<dyn Fn(&mut World, Option<SessionId>, &mut Connection) + Send + Sync>;
-
-/// What takes data from sessions.
-#[derive(Default, Resource)]
-pub(crate) struct Readers(Vec<Reader>);
-
-/// Reports an event of a session, and reads what has arrived in it. Of one that has just ended this is the last chance.
-pub(crate) fn report(
-    world: &mut World,
-    client: Option<SessionId>,
-    event: Event,
-    connection: Option<&mut Connection>,
-) {
-    if let Some(connection) = connection
-        && matches!(event, Event::Readable | Event::Closed { .. })
-    {
-        world.resource_scope(|world, readers: Mut<'_, Readers>| {
-            readers.0.iter().for_each(|read| read(world, client, connection));
-        });
-    }
-    if event != Event::Readable {
-        world.write_message(SessionEvent { client, event });
     }
 }

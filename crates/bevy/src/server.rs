@@ -1,17 +1,19 @@
 //! A server as a resource, and its clients as entities.
 
-use crate::event::{Readers, SessionEvent, report};
+use crate::event::{Received, SessionEvent};
 use crate::rate::{Meter, Traffic};
 use crate::{STATS_EACH, WhitewaterSystems};
 use bevy::ecs::entity::EntityHashSet;
+use bevy::ecs::system::ScheduleSystem;
 use bevy::platform::collections::HashMap;
 use bevy::prelude::*;
 use bevy::time::Real;
 use bevy::time::common_conditions::on_real_timer;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
-use whitewater::session::Pass;
-use whitewater::{Event, Server, ServerConfig, SessionId};
+use whitewater::message::Payload;
+use whitewater::session::{Connection, Pass};
+use whitewater::{Channel, Event, Server, ServerConfig, SessionId};
 
 /// A server of the app: insert it to start, remove it to stop. All methods of [`Server`] are there; the plugin pumps it. To put another one in
 /// its place, remove it first, and insert the other one in a later frame.
@@ -62,6 +64,21 @@ pub struct ClientPass(Pass);
 #[derive(Debug, Default, Deref, Resource)]
 pub struct ClientEntities(HashMap<SessionId, Entity>);
 
+/// Sessions in which something has arrived in this frame. One that has ended can be read from for the last time: the server has forgotten it.
+#[derive(Debug, Default, Resource)]
+pub(crate) struct Arrivals(Vec<(SessionId, Option<Box<Connection>>)>);
+
+impl Arrivals {
+    /// Calls `read` with each of the sessions.
+    pub(crate) fn each(&mut self, server: &mut Server, mut read: impl FnMut(SessionId, &mut Connection)) {
+        for (id, ended) in &mut self.0 {
+            if let Some(connection) = ended.as_deref_mut().or_else(|| server.connection_mut(*id)) {
+                read(*id, connection);
+            }
+        }
+    }
+}
+
 /// Clients whose sessions have ended in this frame.
 #[derive(Debug, Default, Resource)]
 struct Ended(EntityHashSet);
@@ -74,7 +91,7 @@ pub struct WhitewaterServerPlugin;
 impl Plugin for WhitewaterServerPlugin {
     fn build(&self, app: &mut App) {
         app.add_message::<SessionEvent>()
-            .init_resource::<Readers>()
+            .init_resource::<Arrivals>()
             .init_resource::<ClientEntities>()
             .init_resource::<Ended>()
             .add_observer(close_despawned)
@@ -82,7 +99,7 @@ impl Plugin for WhitewaterServerPlugin {
                 PreUpdate,
                 (
                     despawn_all.run_if(resource_removed::<WhitewaterServer>),
-                    (receive, measure.run_if(on_real_timer(STATS_EACH)))
+                    (pump, measure.run_if(on_real_timer(STATS_EACH)))
                         .chain()
                         .run_if(resource_exists::<WhitewaterServer>),
                 )
@@ -97,30 +114,68 @@ impl Plugin for WhitewaterServerPlugin {
     }
 }
 
-fn receive(world: &mut World) {
-    world.resource_scope(|world, mut server: Mut<'_, WhitewaterServer>| {
-        if let Err(error) = server.pump() {
-            error_once!("the server's socket fails: {error}"); // what is due was done anyway
-        }
-        while let Some((id, event)) = server.poll_event() {
-            match event {
-                Event::Connected => {
-                    let client = world.spawn(ClientSession(id)).id();
-                    if let Some(pass) = server.pass(id) {
-                        world.entity_mut(client).insert(ClientPass(pass.clone()));
-                    }
-                    world.resource_mut::<ClientEntities>().0.insert(id, client);
-                }
-                Event::Closed { .. } => {
-                    if let Some(client) = world.resource_mut::<ClientEntities>().0.get(&id).copied() {
-                        world.resource_mut::<Ended>().0.insert(client);
-                    }
-                }
-                _ => {}
+/// Reads what the socket has, and reports what has happened. Not by `World::resource_scope`, which removes the server and adds it again: that would
+/// call observers, and `resource_added` would be true in each frame.
+fn pump(
+    mut commands: Commands<'_, '_>,
+    mut server: ResMut<'_, WhitewaterServer>,
+    mut arrivals: ResMut<'_, Arrivals>,
+    mut clients: ResMut<'_, ClientEntities>,
+    mut over: ResMut<'_, Ended>,
+    mut happened: MessageWriter<'_, SessionEvent>,
+) {
+    if let Err(error) = server.pump() {
+        error_once!("the server's socket fails: {error}"); // what is due was done anyway
+    }
+    arrivals.0.clear();
+    while let Some((id, event)) = server.poll_event() {
+        match event {
+            Event::Readable => {
+                arrivals.0.push((id, None));
+                continue;
             }
-            report(world, Some(id), event, server.connection_mut(id));
+            Event::Connected => {
+                let mut client = commands.spawn(ClientSession(id));
+                if let Some(pass) = server.pass(id) {
+                    client.insert(ClientPass(pass.clone()));
+                }
+                clients.0.insert(id, client.id());
+            }
+            Event::Closed { .. } => over.0.extend(clients.get(&id)),
+            _ => {}
         }
-    });
+        let ended = if matches!(event, Event::Closed { .. }) { server.pop_ended() } else { None };
+        let text = ended.as_ref().map(|ended| ended.close_text().into()).unwrap_or_default();
+        happened.write(SessionEvent { client: Some(id), event, text });
+        if let Some(ended) = ended {
+            arrivals.0.push((id, Some(Box::new(ended))));
+        }
+    }
+}
+
+/// Has the messages of a channel written once they are there.
+pub(crate) fn receive<P>(app: &mut App, channel: Channel<P>)
+where
+    P: Payload<Received: Send + Sync> + ?Sized + 'static,
+{
+    let read = move |mut server: ResMut<'_, WhitewaterServer>,
+                     mut arrivals: ResMut<'_, Arrivals>,
+                     mut received: MessageWriter<'_, Received<P>>| {
+        arrivals.each(&mut server, |id, connection| {
+            while let Some(message) = connection.recv(channel) {
+                received.write(Received { client: Some(id), channel: channel.number(), message });
+            }
+        });
+    };
+    add_reader(app, read);
+}
+
+/// Adds a system that reads from [`Arrivals`].
+pub(crate) fn add_reader<M>(app: &mut App, read: impl IntoScheduleConfigs<ScheduleSystem, M>) {
+    app.init_resource::<Arrivals>().add_systems(
+        PreUpdate,
+        read.run_if(resource_exists::<WhitewaterServer>).after(pump).in_set(WhitewaterSystems::Receive),
+    );
 }
 
 fn measure(
@@ -129,7 +184,7 @@ fn measure(
     mut clients: Query<'_, '_, (&ClientSession, &mut Meter, &mut Traffic)>,
 ) {
     for (client, mut meter, mut traffic) in &mut clients {
-        let Some(stats) = server.connection(client.0).map(whitewater::session::Connection::stats) else {
+        let Some(stats) = server.connection(client.0).map(Connection::stats) else {
             continue;
         };
         let [sent, received] = meter.measure(time.elapsed(), [stats.bytes_sent, stats.bytes_received]);

@@ -86,6 +86,12 @@ fn end_of(app: &App) -> Option<CloseReason> {
     })
 }
 
+fn text_of_end(app: &App) -> &str {
+    let end =
+        kept::<SessionEvent>(app).iter().find(|happened| matches!(happened.event, Event::Closed { .. }));
+    &end.unwrap().text
+}
+
 fn only_client(app: &mut App) -> (Entity, SessionId) {
     let (entity, session) = app.world_mut().query::<(Entity, &ClientSession)>().single(app.world()).unwrap();
     (entity, session.id())
@@ -122,12 +128,49 @@ fn what_arrived_before_the_end_is_heard_and_the_end_has_its_reason() {
     }
     update_until([&mut server, &mut client], |[_, client]| end_of(client).is_some());
     assert_eq!(end_of(&client), Some(CloseReason::Peer(7)));
-    let there = client.world().resource::<WhitewaterClient>();
-    assert_eq!(there.connection().unwrap().close_text(), "afk");
+    assert_eq!(text_of_end(&client), "afk");
     assert_eq!(client.world().resource::<Heard>().chat, [(None, b"last".to_vec())]);
     update_until([&mut server], |[server]| server.world().get_entity(entity).is_err());
     assert_eq!(end_of(&server), Some(CloseReason::Local(7)));
     assert!(server.world().resource::<ClientEntities>().is_empty());
+}
+
+#[test]
+fn a_server_hears_the_last_words_of_a_client_and_why_it_left() {
+    let (mut server, mut client) = connected();
+    let (_, id) = only_client(&mut server);
+    {
+        let mut client = client.world_mut().resource_mut::<WhitewaterClient>();
+        client.send(CHAT, b"bye").unwrap();
+        client.flush();
+        client.kick(8, "supper").unwrap();
+        client.flush();
+    }
+    std::thread::sleep(Duration::from_millis(50)); // so that one frame of the server has all of it
+    update_until([&mut server], |[server]| end_of(server).is_some());
+    assert_eq!(end_of(&server), Some(CloseReason::Peer(8)));
+    assert_eq!(text_of_end(&server), "supper");
+    assert_eq!(server.world().resource::<Heard>().chat, [(Some(id), b"bye".to_vec())]);
+}
+
+#[test]
+fn the_resources_are_added_once_and_not_in_each_frame() {
+    #[derive(Default, Resource)]
+    struct Added(u32);
+    let (mut server, mut client) = connected();
+    for app in [&mut server, &mut client] {
+        app.init_resource::<Added>()
+            .add_observer(
+                |_: On<'_, '_, Add, (WhitewaterClient, WhitewaterServer)>, mut n: ResMut<'_, Added>| n.0 += 1,
+            )
+            .add_observer(
+                |_: On<'_, '_, Remove, (WhitewaterClient, WhitewaterServer)>, mut n: ResMut<'_, Added>| {
+                    n.0 += 1
+                },
+            );
+        (0..3).for_each(|_| app.update());
+        assert_eq!(app.world().resource::<Added>().0, 0);
+    }
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! The backend of a client.
 
-use super::CANNOT_REPLICATE;
 use super::backlog::Backlog;
 use super::routes::Routes;
-use crate::event::read;
+use super::{CANNOT_REPLICATE, RefusedMessages};
+use crate::client::add_reader;
 use crate::rate::{Meter, Traffic};
 use crate::{WhitewaterClient, WhitewaterSystems};
 use bevy::prelude::*;
 use bevy::time::Real;
 use bevy_replicon::prelude::*;
-use whitewater::SessionId;
-use whitewater::session::{self, Connection};
+use whitewater::session;
 
 pub(super) fn build(app: &mut App) {
     app.init_resource::<ClientRoutes>()
@@ -21,7 +20,7 @@ pub(super) fn build(app: &mut App) {
             PostUpdate,
             send.run_if(resource_exists::<WhitewaterClient>).in_set(ClientSystems::SendPackets),
         );
-    read(app, receive);
+    add_reader(app, receive);
 }
 
 /// The routes of the client's session, and what waits for room in it.
@@ -58,16 +57,18 @@ fn set_state(
     }
 }
 
-fn receive(world: &mut World, client: Option<SessionId>, connection: &mut Connection) {
-    if client.is_some() {
-        return;
-    }
-    world.resource_scope(|world, routes: Mut<'_, ClientRoutes>| {
-        let mut messages = world.resource_mut::<ClientMessages>();
-        let direction = &routes.routes.to_clients;
-        let refused =
-            direction.receive(connection, |number, message| messages.insert_received(number, message));
-        world.resource_mut::<super::RefusedMessages>().0 += refused;
+fn receive(
+    mut client: ResMut<'_, WhitewaterClient>,
+    routes: Res<'_, ClientRoutes>,
+    mut messages: ResMut<'_, ClientMessages>,
+    mut refused: ResMut<'_, RefusedMessages>,
+) {
+    client.with_connection(|connection| {
+        let Some(connection) = connection else { return };
+        refused.0 += routes
+            .routes
+            .to_clients
+            .receive(connection, |number, message| messages.insert_received(number, message));
     });
 }
 

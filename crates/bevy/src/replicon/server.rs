@@ -1,17 +1,16 @@
 //! The backend of a server.
 
-use super::CANNOT_REPLICATE;
 use super::backlog::{Backlog, Broken};
 use super::routes::Routes;
-use crate::event::read;
+use super::{CANNOT_REPLICATE, RefusedMessages};
 use crate::rate::Traffic;
+use crate::server::{Arrivals, add_reader};
 use crate::{ClientEntities, ClientPass, ClientSession, STATS_EACH, WhitewaterServer, WhitewaterSystems};
 use bevy::prelude::*;
 use bevy::time::common_conditions::on_real_timer;
 use bevy_replicon::prelude::*;
 use bevy_replicon::shared::backend::connected_client::{ConnectedClient, NetworkId};
 use whitewater::SessionId;
-use whitewater::session::Connection;
 
 pub(super) fn build(app: &mut App) {
     app.init_resource::<ServerRoutes>()
@@ -32,7 +31,7 @@ pub(super) fn build(app: &mut App) {
                 disconnect.after(ServerSystems::SendPackets).before(WhitewaterSystems::Send),
             ),
         );
-    read(app, receive);
+    add_reader(app, receive);
 }
 
 /// The routes of the server's sessions.
@@ -73,17 +72,19 @@ fn register(
     }
 }
 
-fn receive(world: &mut World, client: Option<SessionId>, connection: &mut Connection) {
-    let Some(client) = client.and_then(|id| world.resource::<ClientEntities>().get(&id).copied()) else {
-        return;
-    };
-    world.resource_scope(|world, routes: Mut<'_, ServerRoutes>| {
-        let mut messages = world.resource_mut::<ServerMessages>();
-        let refused = routes
-            .0
-            .to_server
-            .receive(connection, |number, message| messages.insert_received(client, number, message));
-        world.resource_mut::<super::RefusedMessages>().0 += refused;
+fn receive(
+    mut server: ResMut<'_, WhitewaterServer>,
+    mut arrivals: ResMut<'_, Arrivals>,
+    clients: Res<'_, ClientEntities>,
+    routes: Res<'_, ServerRoutes>,
+    mut messages: ResMut<'_, ServerMessages>,
+    mut refused: ResMut<'_, RefusedMessages>,
+) {
+    arrivals.each(&mut server, |id, connection| {
+        let Some(client) = clients.get(&id) else { return };
+        let direction = &routes.0.to_server;
+        refused.0 += direction
+            .receive(connection, |number, message| messages.insert_received(*client, number, message));
     });
 }
 
