@@ -21,6 +21,7 @@ test:
 # Checks the formatting of Rust and Go.
 format:
     cargo fmt --all --check
+    cargo fmt --manifest-path crates/bevy/aeronet/Cargo.toml --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path tests/threads/Cargo.toml --check
     cargo fmt --all --manifest-path tests/tasks/Cargo.toml --check
@@ -39,6 +40,7 @@ lint:
 deny:
     cargo deny check bans licenses sources
     cargo deny --workspace check bans sources
+    cargo deny --manifest-path crates/bevy/aeronet/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path fuzz/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path benches/peers/Cargo.toml --config deny.toml check bans sources
 
@@ -93,6 +95,11 @@ bevy:
     rustup target add wasm32-unknown-unknown
     cargo clippy -p bevy_whitewater --no-default-features --features client,replicon --target wasm32-unknown-unknown -- -D warnings
     cargo clippy -p bevy_whitewater --no-default-features --features server -- -D warnings
+
+# Tests packets of aeronet and messages of lightyear over sessions.
+bevy-aeronet:
+    cargo clippy --all-targets --manifest-path crates/bevy/aeronet/Cargo.toml -- -D warnings
+    cargo test --manifest-path crates/bevy/aeronet/Cargo.toml
 
 # Plays a Bevy game with replicon in a headless Chromium against its native server; needs Node.js and Chromium.
 bevy-page:
