@@ -27,11 +27,11 @@ format:
     cargo fmt --all --manifest-path tests/tasks/Cargo.toml --check
     if command -v gofmt >/dev/null; then ! gofmt -d interop/go | grep .; fi
 
-# Clippy without features, with each and with all of them, for all packages but Bevy's windows: benchmarks, C, the game, interop; fuzzers, threads and tasks.
+# Clippy without features, with each and with all of them, for all packages but Bevy's: benchmarks, C, the game, interop; fuzzers, threads and tasks.
 lint:
     cargo clippy --all-targets --no-default-features -- -D warnings
     for feature in {{ features }}; do cargo clippy -p whitewater --no-default-features --features "$feature" -- -D warnings; done
-    cargo clippy --workspace --exclude bevy-whitewater-examples --all-targets --features '{{ features }}' -- -D warnings
+    cargo clippy --workspace --exclude 'bevy*' --all-targets --features '{{ features }}' -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/threads/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/tasks/Cargo.toml -- -D warnings
@@ -90,11 +90,12 @@ examples:
 
 # Tests the crate for Bevy and the code in its document, without optimisation, which builds in half of the time; and checks it for wasm32.
 bevy:
-    cargo test -p bevy_whitewater
+    cargo test -p bevy_whitewater -p bevy-whitewater-page
     RUSTDOCFLAGS='-D warnings' cargo doc --no-deps -p bevy_whitewater
     rustup target add wasm32-unknown-unknown
     cargo clippy -p bevy_whitewater --no-default-features --features client,replicon --target wasm32-unknown-unknown -- -D warnings
     cargo clippy -p bevy_whitewater --no-default-features --features server -- -D warnings
+    cargo clippy -p bevy_whitewater -p bevy-whitewater-page --all-targets -- -D warnings
 
 # Tests packets of aeronet and messages of lightyear over sessions.
 bevy-aeronet:

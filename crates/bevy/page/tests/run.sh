@@ -10,7 +10,7 @@ if [ -z "$CHROMIUM" ]; then
 fi
 export CHROMIUM
 rustup target add wasm32-unknown-unknown
-cargo build -p bevy-whitewater-page
+cargo build -p bevy_whitewater -p bevy-whitewater-page # as in the tests of both, so that Bevy is built once for them
 cargo run -q -p whitewater-web-build -- bevy-whitewater-page "$target/bevy-page" --dev
 npm --prefix crates/bevy/page/tests ci --no-audit --no-fund
 export PROGRAM="$target/debug/bevy-whitewater-page" PAGE="$target/bevy-page"
