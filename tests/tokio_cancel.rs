@@ -18,7 +18,7 @@ use whitewater::tokio::{Client, KcpListener, KcpStream, Server, Session};
 use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// All ends of one host come at once.
 const MANY: u32 = 60;
@@ -55,7 +55,7 @@ fn server() -> Server {
 }
 
 async fn connect(server: SocketAddr) -> Session {
-    let config = ClientConfig::insecure(config());
+    let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::insecure(config()) };
     Client::connect(server, &config).await.unwrap()
 }
 
