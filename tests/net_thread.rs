@@ -19,7 +19,7 @@ use whitewater::{
 };
 
 /// Long enough for any machine; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The channel of a default session.
 const CHAT: Channel = on(0);
 

@@ -24,7 +24,7 @@ use whitewater::tokio::{Client, Request, Server, Session};
 use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// The strongest suite in this build.
 const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
