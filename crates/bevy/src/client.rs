@@ -3,8 +3,8 @@
 mod link;
 mod reconnect;
 
-use crate::WhitewaterSystems;
 use crate::event::{Received, SessionEvent};
+use crate::{Reading, WhitewaterSystems};
 use bevy::ecs::system::ScheduleSystem;
 use bevy::platform::time::Instant;
 use bevy::prelude::*;
@@ -36,6 +36,8 @@ pub struct WhitewaterClient {
     retry: Option<Retry>,
     /// How many attempts have failed since the session was last up.
     failed: u32,
+    /// Whether something has arrived in this frame.
+    has_arrivals: bool,
 }
 
 impl WhitewaterClient {
@@ -74,7 +76,15 @@ impl WhitewaterClient {
 
     fn to(to: To, config: &ClientConfig) -> Result<Self, ConnectError> {
         let link = link::open(&to, config)?;
-        Ok(Self { link, to, config: config.clone(), policy: None, retry: None, failed: 0 })
+        Ok(Self {
+            link,
+            to,
+            config: config.clone(),
+            policy: None,
+            retry: None,
+            failed: 0,
+            has_arrivals: false,
+        })
     }
 
     /// Connects again when the session is lost.
@@ -168,6 +178,15 @@ impl Plugin for WhitewaterClientPlugin {
                 PostUpdate,
                 send.run_if(resource_exists::<WhitewaterClient>).in_set(WhitewaterSystems::Send),
             );
+        #[cfg(not(target_arch = "wasm32"))]
+        app.add_systems(
+            PreUpdate,
+            follow
+                .run_if(resource_exists::<WhitewaterClient>)
+                .after(pump)
+                .after(Reading)
+                .in_set(WhitewaterSystems::Receive),
+        );
     }
 }
 
@@ -187,21 +206,23 @@ fn reconnect(
 }
 
 fn pump(mut client: ResMut<'_, WhitewaterClient>, mut happened: MessageWriter<'_, SessionEvent>) {
-    #[cfg(not(target_arch = "wasm32"))]
-    if let Some(token) = client.take_redirect() {
-        follow(&mut client, &token); // in the frame after the event, when everything that this server has sent is read
-    }
     if let Err(error) = link::pump(&mut client.link) {
         error_once!("the client's socket fails: {error}"); // what is due was done anyway
     }
+    client.has_arrivals = false;
     while let Some(event) = client.poll_event() {
         client.handle_event(event, Instant::now());
+        client.has_arrivals |= matches!(event, Event::Readable | Event::Closed { .. });
         let mut text = String::new();
         if let Event::Closed { .. } = event {
             client.with_connection(|connection| text.extend(connection.map(|ended| ended.close_text())));
         }
         if event != Event::Readable {
             happened.write(SessionEvent { client: None, event, text });
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        if event == Event::Redirected {
+            break; // we are about to go, once what has arrived is read
         }
     }
 }
@@ -225,16 +246,19 @@ where
 
 /// Adds a system that reads from the session.
 pub(crate) fn add_reader<M>(app: &mut App, read: impl IntoScheduleConfigs<ScheduleSystem, M>) {
+    let has_arrivals =
+        |client: Option<Res<'_, WhitewaterClient>>| client.is_some_and(|client| client.has_arrivals);
     app.add_systems(
         PreUpdate,
-        read.run_if(resource_exists::<WhitewaterClient>).after(pump).in_set(WhitewaterSystems::Receive),
+        read.run_if(has_arrivals).after(pump).in_set(Reading).in_set(WhitewaterSystems::Receive),
     );
 }
 
 /// Goes to the server that this one sends us to.
 #[cfg(not(target_arch = "wasm32"))]
-fn follow(client: &mut WhitewaterClient, token: &[u8]) {
-    let gone = PublicToken::decode(token).map_err(io::Error::other).and_then(|token| {
+fn follow(mut client: ResMut<'_, WhitewaterClient>) {
+    let Some(token) = client.take_redirect() else { return };
+    let gone = PublicToken::decode(&token).map_err(io::Error::other).and_then(|token| {
         let config = by_token(&client.config, &token);
         Ok((link::open(&token.addresses, &config)?, config, token.addresses))
     });

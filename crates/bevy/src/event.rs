@@ -12,7 +12,7 @@ pub struct SessionEvent {
     pub client: Option<SessionId>,
     /// What it was. There is none for data: see [`Received`].
     pub event: Event,
-    /// With [`Event::Closed`]: what the peer said with `kick` when it ended the session. Otherwise empty. Trust it as far as you trust the peer.
+    /// With [`Event::Closed`]: what the peer said when it ended the session, with `kick` or `close_with`. Otherwise empty. Trust it as far as you trust the peer.
     pub text: String,
 }
 
@@ -30,8 +30,8 @@ pub struct Received<P: Payload<Received: Send + Sync> + ?Sized + 'static = [u8]>
 
 /// Receiving the messages of channels.
 pub trait ReceiveAppExt {
-    /// Reads the messages of a channel as they arrive: systems take them from a `MessageReader<Received<P>>`. What arrives on a channel
-    /// that is not read here waits for calls of `recv`, and fills the channel.
+    /// Reads the messages of a channel as they arrive: systems take them from a `MessageReader<Received<P>>`, in the order of their channel.
+    /// What arrives on a channel that is not read here waits for calls of `recv`, and fills the channel; at a server, it is lost when the session ends.
     fn receive<P>(&mut self, channel: Channel<P>) -> &mut Self
     where
         P: Payload<Received: Send + Sync> + ?Sized + 'static;

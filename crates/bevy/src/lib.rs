@@ -92,6 +92,10 @@ pub enum WhitewaterSystems {
 #[expect(clippy::exhaustive_structs, reason = "a group has no settings")]
 pub struct WhitewaterPlugins;
 
+/// The part of [`WhitewaterSystems::Receive`] in which messages are taken from sessions.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, SystemSet)]
+struct Reading;
+
 impl PluginGroup for WhitewaterPlugins {
     fn build(self) -> PluginGroupBuilder {
         let group = PluginGroupBuilder::start::<Self>();

@@ -2,7 +2,7 @@
 
 use crate::event::{Received, SessionEvent};
 use crate::rate::{Meter, Traffic};
-use crate::{STATS_EACH, WhitewaterSystems};
+use crate::{Reading, STATS_EACH, WhitewaterSystems};
 use bevy::ecs::entity::EntityHashSet;
 use bevy::ecs::system::ScheduleSystem;
 use bevy::platform::collections::HashMap;
@@ -64,7 +64,7 @@ pub struct ClientPass(Pass);
 #[derive(Debug, Default, Deref, Resource)]
 pub struct ClientEntities(HashMap<SessionId, Entity>);
 
-/// Sessions in which something has arrived in this frame. One that has ended can be read from for the last time: the server has forgotten it.
+/// Sessions in which something has arrived in this frame. One that has ended is read from for the last time: the server has forgotten it.
 #[derive(Debug, Default, Resource)]
 pub(crate) struct Arrivals(Vec<(SessionId, Option<Box<Connection>>)>);
 
@@ -174,7 +174,10 @@ where
 pub(crate) fn add_reader<M>(app: &mut App, read: impl IntoScheduleConfigs<ScheduleSystem, M>) {
     app.init_resource::<Arrivals>().add_systems(
         PreUpdate,
-        read.run_if(resource_exists::<WhitewaterServer>).after(pump).in_set(WhitewaterSystems::Receive),
+        read.run_if(resource_exists::<WhitewaterServer>)
+            .after(pump)
+            .in_set(Reading)
+            .in_set(WhitewaterSystems::Receive),
     );
 }
 
@@ -199,7 +202,12 @@ fn despawn_ended(mut commands: Commands<'_, '_>, mut ended: ResMut<'_, Ended>) {
 }
 
 /// The server is gone, and all sessions with it.
-fn despawn_all(mut commands: Commands<'_, '_>, clients: Res<'_, ClientEntities>) {
+fn despawn_all(
+    mut commands: Commands<'_, '_>,
+    clients: Res<'_, ClientEntities>,
+    mut arrivals: ResMut<'_, Arrivals>,
+) {
+    arrivals.0.clear();
     for client in clients.values() {
         commands.entity(*client).try_despawn();
     }

@@ -266,6 +266,31 @@ fn a_redirected_client_goes_to_the_other_server() {
 }
 
 #[test]
+fn a_client_that_hears_of_a_redirect_and_of_the_end_at_once_goes_and_hears_the_last_words() {
+    let (mut first, at) = host_with_tokens();
+    let (mut second, other) = host_with_tokens();
+    let mut client = app();
+    client.insert_resource(WhitewaterClient::with_token(&token(1, at), session()).unwrap());
+    update_until([&mut first, &mut client], |[first, _]| {
+        !first.world().resource::<ClientEntities>().is_empty()
+    });
+    let (_, id) = only_client(&mut first);
+    {
+        let mut server = first.world_mut().resource_mut::<WhitewaterServer>();
+        server.send(id, CHAT, b"last").unwrap();
+        server.redirect(id, &token(1, other).encode()).unwrap();
+    }
+    first.update();
+    first.world_mut().remove_resource::<WhitewaterServer>(); // which says goodbye
+    std::thread::sleep(Duration::from_millis(50)); // so that one frame of the client has all of it
+    update_until([&mut second, &mut client], |[second, _]| {
+        !second.world().resource::<ClientEntities>().is_empty()
+    });
+    assert_eq!(end_of(&client), None, "that is the end of a session that it has left");
+    assert_eq!(client.world().resource::<Heard>().chat, [(None, b"last".to_vec())]);
+}
+
+#[test]
 fn diagnostics_show_the_session_and_the_traffic_of_the_server() {
     let (mut server, mut client) = connected();
     update_until([&mut server, &mut client], |[server, client]| {

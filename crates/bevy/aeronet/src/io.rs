@@ -21,15 +21,20 @@ pub fn session(protocol_id: u64) -> SessionConfig {
 }
 
 const PACKETS: Channel = Channel::unreliable(0);
+/// The longest packet, bytes: what one message may have in datagrams of 1200.
+pub const PACKET_MAX: usize = 1160;
 
 /// Makes entities of the resources: the server has a [`Server`], with a [`Session`] below it for each of its clients, and the client has a
-/// [`Session`]. They come and go with the resources, and a client that connects again has another one.
+/// [`Session`]. They come and go with the resources. A client that connects again, or goes to another server, has another one. Despawning an
+/// entity ends what it stands for.
 pub struct AeronetOverWhitewater;
 
 impl Plugin for AeronetOverWhitewater {
     fn build(&self, app: &mut App) {
-        app.add_plugins(AeronetIoPlugin)
-            .receive(PACKETS)
+        if !app.is_plugin_added::<AeronetIoPlugin>() {
+            app.add_plugins(AeronetIoPlugin);
+        }
+        app.receive(PACKETS)
             .configure_sets(PreUpdate, IoSystems::Poll.after(WhitewaterSystems::Receive))
             .configure_sets(PostUpdate, IoSystems::Flush.before(WhitewaterSystems::Send))
             .add_systems(PreUpdate, (connected, receive, disconnected).chain().in_set(IoSystems::Poll))
@@ -39,9 +44,15 @@ impl Plugin for AeronetOverWhitewater {
             .add_observer(connecting)
             .add_observer(left)
             .add_observer(disconnect)
-            .add_observer(close);
+            .add_observer(close_server)
+            .add_observer(close_client);
     }
 }
+
+/// The server, which may be waiting for its resource.
+#[derive(Component)]
+#[require(Name::new("server"))]
+pub struct OfServer;
 
 /// The session of the client.
 #[derive(Component)]
@@ -64,18 +75,21 @@ impl Sessions<'_, '_> {
     }
 }
 
-fn opened(_: On<Add, WhitewaterServer>, mut commands: Commands) {
-    commands.spawn((Name::new("server"), Server::new(Instant::now())));
+fn opened(_: On<Add, WhitewaterServer>, waiting: Query<Entity, With<OfServer>>, mut commands: Commands) {
+    let server = waiting.iter().next().unwrap_or_else(|| commands.spawn(OfServer).id());
+    commands.entity(server).insert(Server::new(Instant::now()));
 }
 
-fn closed(_: On<Remove, WhitewaterServer>, servers: Query<Entity, With<Server>>, mut commands: Commands) {
+fn closed(_: On<Remove, WhitewaterServer>, servers: Query<Entity, With<OfServer>>, mut commands: Commands) {
     for entity in &servers {
         commands.trigger(Closed { entity, reason: server::CloseReason::by_user("") });
     }
 }
 
-fn connecting(_: On<Add, WhitewaterClient>, mut commands: Commands) {
-    commands.spawn(OfClient);
+fn connecting(_: On<Add, WhitewaterClient>, waiting: Query<(), With<OfClient>>, mut commands: Commands) {
+    if waiting.is_empty() {
+        commands.spawn(OfClient);
+    }
 }
 
 fn left(_: On<Remove, WhitewaterClient>, ours: Query<Entity, With<OfClient>>, mut commands: Commands) {
@@ -87,36 +101,39 @@ fn left(_: On<Remove, WhitewaterClient>, ours: Query<Entity, With<OfClient>>, mu
 fn connected(
     mut commands: Commands,
     mut events: MessageReader<SessionEvent>,
-    mut server: Option<ResMut<WhitewaterServer>>,
-    mut client: Option<ResMut<WhitewaterClient>>,
-    open: Query<Entity, With<Server>>,
-    sessions: Sessions,
+    server: Option<Res<WhitewaterServer>>,
+    client: Option<Res<WhitewaterClient>>,
+    servers: Query<Entity, With<OfServer>>,
+    entities: Sessions,
+    sessions: Query<(), With<Session>>,
 ) {
     for SessionEvent { client: id, .. } in events.read().filter(|e| e.event == Event::Connected) {
-        // A packet that no datagram holds is refused, and the error names the limit.
-        let too_long = [0; 1 << 16];
-        let (sent, addr) = match (*id, &mut server, &mut client) {
-            (Some(id), Some(server), _) => (server.send(id, PACKETS, &too_long), server.peer_addr(id)),
-            (None, _, Some(client)) => (client.send(PACKETS, &too_long), client.peer_addr()),
-            _ => continue,
+        let addr = match id {
+            Some(id) => server.as_ref().and_then(|server| server.peer_addr(*id)),
+            None => client.as_ref().and_then(|client| client.peer_addr()),
         };
-        let (Err(SendError::TooLong { max, .. }), Some(addr)) = (sent, addr) else {
-            continue; // it is over already
-        };
-        let mut entity = match (sessions.get(*id), id) {
+        let Some(addr) = addr else { continue }; // it is over already
+        let mut entity = match (entities.get(*id), id) {
+            (Some(entity), None) if sessions.contains(entity) => {
+                // The server has sent it to another one.
+                let new = commands.spawn(OfClient).id();
+                commands.trigger(Disconnected { entity, reason: DisconnectReason::by_peer("redirected") });
+                commands.entity(new)
+            }
             (Some(entity), _) => commands.entity(entity),
             (None, None) => commands.spawn(OfClient), // it has connected again
             _ => continue,
         };
-        if let (Some(_), Ok(open)) = (id, open.single()) {
-            entity.insert(ChildOf(open));
+        if let (Some(_), Some(server)) = (id, servers.iter().next()) {
+            entity.insert(ChildOf(server));
         }
-        entity.insert((PeerAddr(addr), Session::new(Instant::now(), max)));
+        entity.insert((PeerAddr(addr), Session::new(Instant::now(), PACKET_MAX)));
     }
 }
 
 fn receive(mut packets: MessageReader<Received>, entities: Sessions, mut sessions: Query<&mut Session>) {
-    for Received { client, message, .. } in packets.read() {
+    for Received { client, message, .. } in packets.read().filter(|packet| packet.channel == PACKETS.number())
+    {
         let entity = entities.get(*client);
         if let Some(mut session) = entity.and_then(|entity| sessions.get_mut(entity).ok()) {
             let payload = message.clone();
@@ -153,10 +170,14 @@ fn flush(
                 (None, _, Some(client)) if is_ours => client.send(PACKETS, &packet),
                 _ => continue,
             };
-            if sent.is_ok() {
-                stats.packets_sent += 1;
-                stats.bytes_sent += packet.len();
-            } // otherwise it is as if it were lost
+            match sent {
+                Ok(()) => {
+                    stats.packets_sent += 1;
+                    stats.bytes_sent += packet.len();
+                }
+                Err(error @ SendError::TooLong { .. }) => warn!("a packet is lost: {error}"),
+                Err(_) => {} // it is as if it were lost
+            }
         }
     }
 }
@@ -178,9 +199,21 @@ fn disconnect(
     }
 }
 
-/// The server is to stop. Its clients have been told why.
-fn close(closed: On<Closed>, servers: Query<(), With<Server>>, mut commands: Commands) {
-    if servers.contains(closed.entity) {
-        commands.remove_resource::<WhitewaterServer>();
+/// Aeronet has told the clients why, and despawned it.
+fn close_server(_: On<Remove, OfServer>, mut commands: Commands) {
+    commands.remove_resource::<WhitewaterServer>();
+}
+
+/// Somebody may have despawned it without a word.
+fn close_client(
+    removed: On<Remove, OfClient>,
+    ours: Query<Entity, With<OfClient>>,
+    client: Option<ResMut<WhitewaterClient>>,
+) {
+    if ours.iter().all(|entity| entity == removed.entity)
+        && let Some(mut client) = client
+        && client.is_connected()
+    {
+        client.close(0);
     }
 }

@@ -21,7 +21,7 @@ use lightyear::prelude::{
     AppChannelExt, AppMessageExt, ChannelMode, ChannelSettings, LinkStart, MessageReceiver, MessageSender,
     NetworkDirection, ReliableSettings,
 };
-use link::{LightyearOverWhitewater, WhitewaterClientIo, WhitewaterServerIo};
+use link::LightyearOverWhitewater;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -33,8 +33,11 @@ const PROTOCOL_ID: u64 = 22;
 const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 60);
 
 /// What a client sends and the server returns.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-struct Ping(u32);
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+struct Ping {
+    number: u32,
+    filling: Vec<u8>,
+}
 
 /// Lightyear resends what is lost on it.
 struct Reliable;
@@ -74,7 +77,7 @@ fn serve(app: &mut App, at: SocketAddr) -> Entity {
     protocol(app);
     app.add_systems(Update, answer);
     let config = ServerConfig::secret(io::session(PROTOCOL_ID), SECRET);
-    start(app, (RawServer, WhitewaterServerIo { at, config }))
+    start(app, (RawServer, link::server(at, config)))
 }
 
 fn play(app: &mut App, to: SocketAddr) -> Entity {
@@ -83,7 +86,7 @@ fn play(app: &mut App, to: SocketAddr) -> Entity {
     protocol(app);
     app.init_resource::<Returned>().add_systems(Update, (ask, count).chain());
     let config = ClientConfig::secret(io::session(PROTOCOL_ID), SECRET);
-    start(app, (RawClient, WhitewaterClientIo { to, config }))
+    start(app, (RawClient, link::client(to, config)))
 }
 
 fn protocol(app: &mut App) {
@@ -113,7 +116,7 @@ struct Returned(Vec<Ping>);
 /// At a client: a message in each frame.
 fn ask(mut server: Query<&mut MessageSender<Ping>>, mut next: Local<u32>) {
     for mut sender in &mut server {
-        sender.send::<Reliable>(Ping(*next));
+        sender.send::<Reliable>(Ping { number: *next, ..Ping::default() });
         *next += 1;
     }
 }

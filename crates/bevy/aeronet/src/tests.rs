@@ -7,7 +7,8 @@ use aeronet_io::server::{Close, Server};
 use aeronet_io::{Session, connection};
 use bevy_whitewater::{ClientSession, Reconnect, WhitewaterClient, WhitewaterServer};
 use lightyear::prelude::client::Connected;
-use lightyear::prelude::{Unlink, UnlinkReason, Unlinked};
+use lightyear::prelude::server::{Started, Stop};
+use lightyear::prelude::{Linking, Unlink, UnlinkReason, Unlinked};
 use std::time::Instant;
 
 #[derive(Default, Resource)]
@@ -120,28 +121,98 @@ fn removing_the_resource_ends_its_session_and_one_that_connects_again_has_anothe
     assert_eq!(left(&client), ["peer: restart", "user: "]);
 }
 
-#[test]
-fn messages_of_lightyear_come_back_in_order_and_an_unlink_reaches_the_other_end() {
-    let (mut server, mut client) = (App::new(), App::new());
-    server.add_plugins(MinimalPlugins);
-    client.add_plugins(MinimalPlugins);
-    serve(&mut server, "127.0.0.1:0".parse().unwrap());
+/// A server of lightyear and a client, with their links, which are up.
+fn linked() -> ([App; 2], [Entity; 2]) {
+    let [mut server, mut client] = [App::new(), App::new()];
+    for app in [&mut server, &mut client] {
+        app.add_plugins(MinimalPlugins);
+    }
+    let listening = serve(&mut server, "127.0.0.1:0".parse().unwrap());
     server.world_mut().flush();
     let at = server.world().resource::<WhitewaterServer>().local_addr().unwrap();
-    let link = play(&mut client, at);
+    let connecting = play(&mut client, at);
     for app in [&mut server, &mut client] {
         app.finish();
         app.cleanup();
     }
+    run_until([&mut server, &mut client], |[server, client]| {
+        count::<Connected>(server) == 1 && client.world().entity(connecting).contains::<Connected>()
+    });
+    ([server, client], [listening, connecting])
+}
+
+#[test]
+fn messages_of_lightyear_come_back_in_order_whatever_their_length() {
+    let ([mut server, mut client], [listening, _]) = linked();
+    assert!(server.world().entity(listening).contains::<Started>(), "what replicates waits for that");
     run_until([&mut server, &mut client], |[_, client]| client.world().resource::<Returned>().0.len() >= 200);
     let returned = &client.world().resource::<Returned>().0;
-    assert!(returned.iter().zip(0..).all(|(ping, n)| *ping == Ping(n)), "{returned:?}");
+    assert!(returned.iter().zip(0..).all(|(ping, n)| ping.number == n), "{returned:?}");
+    for len in [1000, 1100, 1150, 1200, 5000, 100_000] {
+        client.world_mut().resource_mut::<Returned>().0.clear();
+        let world = client.world_mut();
+        let mut sender = world.query::<&mut MessageSender<Ping>>().single_mut(world).unwrap();
+        sender.send::<Reliable>(Ping { number: u32::MAX, filling: vec![9; len] });
+        run_until([&mut server, &mut client], |[_, client]| {
+            let returned = &client.world().resource::<Returned>().0;
+            returned.iter().any(|ping| ping.filling == vec![9; len])
+        });
+    }
+}
 
-    let reason = UnlinkReason::UserRequested(Some("supper".to_owned()));
-    client.world_mut().trigger(Unlink { entity: link, reason });
-    run_until([&mut server, &mut client], |[server, _]| count::<Connected>(server) == 0);
-    let world = server.world_mut();
-    let end = world.query_filtered::<&Unlinked, With<ClientOf>>().single(world).unwrap();
-    assert!(matches!(end.reason, UnlinkReason::ByPeer(_)), "{:?}", end.reason); // lightyear 0.30 loses the text on the way down
-    assert!(client.world().entity(link).contains::<Unlinked>());
+#[test]
+fn an_unlink_reaches_the_other_end_and_the_client_can_be_started_again() {
+    let ([mut server, mut client], [_, link]) = linked();
+    for _ in 0..2 {
+        let reason = UnlinkReason::UserRequested(Some("supper".to_owned()));
+        client.world_mut().trigger(Unlink { entity: link, reason });
+        run_until([&mut server, &mut client], |[server, _]| count::<Connected>(server) == 0);
+        let world = server.world_mut();
+        let mut ends = world.query_filtered::<&Unlinked, With<ClientOf>>();
+        let is_told = ends.iter(world).any(|end| matches!(end.reason, UnlinkReason::ByPeer(_))); // lightyear 0.30 loses the text
+        assert!(is_told && client.world().entity(link).contains::<Unlinked>());
+        client.world_mut().trigger(LinkStart { entity: link });
+        run_until([&mut server, &mut client], |[server, client]| {
+            count::<Connected>(server) == 1 && client.world().entity(link).contains::<Connected>()
+        });
+    }
+}
+
+#[test]
+fn a_server_that_stops_unlinks_its_clients_and_can_be_started_again() {
+    let ([mut server, mut client], [listening, link]) = linked();
+    server.world_mut().trigger(Stop { entity: listening });
+    run_until([&mut server, &mut client], |[_, client]| client.world().entity(link).contains::<Unlinked>());
+    // Lightyear 0.30 leaves a `RawServer` `Stopping` for ever.
+    assert!(server.world().entity(listening).contains::<Unlinked>());
+    assert!(!server.world().contains_resource::<WhitewaterServer>());
+    assert_eq!((count::<ClientSession>(&mut server), count::<Server>(&mut server)), (0, 0));
+    server.world_mut().trigger(LinkStart { entity: listening });
+    run_until([&mut server], |[server]| server.world().entity(listening).contains::<Started>());
+}
+
+#[test]
+fn each_attempt_that_fails_unlinks_its_client() {
+    let mut client = App::new();
+    client.add_plugins(MinimalPlugins);
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let link = play(&mut client, nobody.local_addr().unwrap());
+    client.finish();
+    client.cleanup();
+    for attempt in 0..2 {
+        run_until([&mut client], |[client]| client.world().entity(link).contains::<Linking>());
+        run_until([&mut client], |[client]| client.world().entity(link).contains::<Unlinked>());
+        let end = client.world().entity(link).get::<Unlinked>().unwrap();
+        assert!(matches!(&end.reason, UnlinkReason::TransportError(_)), "{attempt}: {:?}", end.reason);
+        client.world_mut().trigger(LinkStart { entity: link });
+    }
+}
+
+#[test]
+fn whoever_despawns_an_entity_ends_what_it_stands_for() {
+    let ([mut server, mut client], [listening, link]) = linked();
+    client.world_mut().despawn(link);
+    run_until([&mut server, &mut client], |[server, _]| count::<ClientSession>(server) == 0);
+    server.world_mut().despawn(listening);
+    run_until([&mut server], |[server]| !server.world().contains_resource::<WhitewaterServer>());
 }

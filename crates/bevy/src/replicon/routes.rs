@@ -130,7 +130,7 @@ impl Direction {
     pub(super) fn longest_unreliable(&self, connection: &mut Connection) -> usize {
         let longest = self.routes.iter().filter(|route| !route.channel.kind().is_reliable()).map(|route| {
             // A message that no datagram holds is refused, and the error names the limit.
-            match connection.send(route.channel, &[0; 1 << 16]) {
+            match connection.send(route.channel, &[0; 1 << 11]) {
                 Err(SendError::TooLong { max, .. }) => max - if route.is_shared { TAG_LEN } else { 0 },
                 _ => 0,
             }
