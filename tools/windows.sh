@@ -26,5 +26,5 @@ lacks 'one process serves all sockets of wine, and takes a whole core for that m
 export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine
 export CARGO_PROFILE_DEV_OPT_LEVEL=1 # builds as fast, and handshakes of many clients take a tenth
 cargo test -p whitewater -p whitewater-udp --target x86_64-pc-windows-gnu --features tokio,crypto,metrics \
-  --lib --test net --test net_session --test sockets -- --test-threads=1 $skipped # one thread, for that process
+  --lib --test net --test net_session --test sockets -- --test-threads=1 $skipped # one test at a time, because of that process
 cargo run -p whitewater-examples --target x86_64-pc-windows-gnu --example echo -- --seconds 2

@@ -212,7 +212,7 @@ fn pump(mut client: ResMut<'_, WhitewaterClient>, mut happened: MessageWriter<'_
     client.has_arrivals = false;
     while let Some(event) = client.poll_event() {
         client.handle_event(event, Instant::now());
-        client.has_arrivals |= matches!(event, Event::Readable | Event::Closed { .. });
+        client.has_arrivals |= matches!(event, Event::Readable | Event::Redirected | Event::Closed { .. });
         let mut text = String::new();
         if let Event::Closed { .. } = event {
             client.with_connection(|connection| text.extend(connection.map(|ended| ended.close_text())));

@@ -30,7 +30,7 @@ pub struct Received<P: Payload<Received: Send + Sync> + ?Sized + 'static = [u8]>
 
 /// Receiving the messages of channels.
 pub trait ReceiveAppExt {
-    /// Reads the messages of a channel as they arrive: systems take them from a `MessageReader<Received<P>>`, in the order of their channel.
+    /// Reads the messages of a channel as they arrive: systems take them from a `MessageReader<Received<P>>`. Those of one channel are in its order.
     /// What arrives on a channel that is not read here waits for calls of `recv`, and fills the channel; at a server, it is lost when the session ends.
     fn receive<P>(&mut self, channel: Channel<P>) -> &mut Self
     where

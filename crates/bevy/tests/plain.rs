@@ -248,16 +248,21 @@ fn a_client_that_lost_its_session_asks_for_a_token_and_connects_with_it() {
     update_until([&mut second, &mut client], |[second, _]| is_there(second));
 }
 
-#[test]
-fn a_redirected_client_goes_to_the_other_server() {
-    let (mut first, at) = host_with_tokens();
-    let (mut second, other) = host_with_tokens();
+fn joined_by_token() -> (App, App, SessionId) {
+    let (mut server, at) = host_with_tokens();
     let mut client = app();
     client.insert_resource(WhitewaterClient::with_token(&token(1, at), session()).unwrap());
-    update_until([&mut first, &mut client], |[first, _]| {
-        !first.world().resource::<ClientEntities>().is_empty()
+    update_until([&mut server, &mut client], |[server, _]| {
+        !server.world().resource::<ClientEntities>().is_empty()
     });
-    let (_, id) = only_client(&mut first);
+    let (_, id) = only_client(&mut server);
+    (server, client, id)
+}
+
+#[test]
+fn a_redirected_client_goes_to_the_other_server() {
+    let (mut first, mut client, id) = joined_by_token();
+    let (mut second, other) = host_with_tokens();
     first.world_mut().resource_mut::<WhitewaterServer>().redirect(id, &token(1, other).encode()).unwrap();
     update_until([&mut first, &mut second, &mut client], |[_, second, _]| {
         !second.world().resource::<ClientEntities>().is_empty()
@@ -267,14 +272,8 @@ fn a_redirected_client_goes_to_the_other_server() {
 
 #[test]
 fn a_client_that_hears_of_a_redirect_and_of_the_end_at_once_goes_and_hears_the_last_words() {
-    let (mut first, at) = host_with_tokens();
+    let (mut first, mut client, id) = joined_by_token();
     let (mut second, other) = host_with_tokens();
-    let mut client = app();
-    client.insert_resource(WhitewaterClient::with_token(&token(1, at), session()).unwrap());
-    update_until([&mut first, &mut client], |[first, _]| {
-        !first.world().resource::<ClientEntities>().is_empty()
-    });
-    let (_, id) = only_client(&mut first);
     {
         let mut server = first.world_mut().resource_mut::<WhitewaterServer>();
         server.send(id, CHAT, b"last").unwrap();
