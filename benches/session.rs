@@ -97,6 +97,7 @@ fn tokens(criterion: &mut Criterion) {
         expires: 1_900_000_045,
         addresses: &addresses,
         server_key: None,
+        routing_token: b"",
         user: b"",
     };
     let Ok(token) = key().mint(&order, [1; 32], [2; 24]) else { unreachable!("the order is good") };

@@ -518,6 +518,7 @@ fn a_token_is_checked_by_the_system_clock() {
         expires: unix + 45,
         addresses: &addresses,
         server_key: None,
+        routing_token: b"",
         user: b"red team",
     };
     let token = key().mint(&order, [4; 32], [5; 24]).unwrap();

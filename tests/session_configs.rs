@@ -114,6 +114,7 @@ fn a_token_that_cannot_work_is_refused_at_the_client() {
         expires: 1_900_000_045,
         addresses: &[([127, 0, 0, 1], 4000).into()],
         server_key: None,
+        routing_token: b"",
         user: b"",
     };
     let mint = |order: &Order<'_>| ServerKey::new(5, 0, KEY).mint(order, [4; 32], [5; 24]);

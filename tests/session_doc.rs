@@ -226,6 +226,7 @@ fn a_token_and_the_connect_that_carries_it() {
         expires: 1_900_000_045,
         addresses: &addresses,
         server_key: None,
+        routing_token: b"",
         user: b"red team",
     };
     let token = key.mint(&order, count(0x60), count(0xe0)).unwrap();

@@ -39,6 +39,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("../src/channel/packed/send.rs"),
         include_str!("../src/session/connection/path.rs"),
         include_str!("../src/session/server/names.rs"),
+        include_str!("../src/session/server/proxies.rs"),
         include_str!("../src/session/server/tickets.rs"),
         include_str!("../src/session/seal/tests/noise.rs"),
         include_str!("session_close.rs"),

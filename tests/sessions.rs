@@ -33,11 +33,13 @@ mod session_mtu;
 mod session_mtu_random;
 #[cfg(feature = "crypto")] // only authentic packets may move a session
 mod session_paths;
+mod session_proxies;
 mod session_redirect;
 mod session_refused;
 mod session_rest;
 mod session_riding;
 mod session_room;
+mod session_routing;
 mod session_states;
 mod session_strangers;
 mod session_tickets;

@@ -30,6 +30,7 @@ fn order(user: &[u8]) -> Order<'_> {
         expires: NOW + 45,
         addresses: ADDRESSES,
         server_key: None,
+        routing_token: b"",
         user,
     }
 }
@@ -186,6 +187,7 @@ fn no_token_is_minted_that_every_server_would_reject() {
         ("addresses", Order { addresses: &[], ..good }),
         ("addresses", Order { addresses: &five, ..good }),
         ("addresses", Order { addresses: &no_port, ..good }),
+        ("routing_token", Order { routing_token: &[0; 21], ..good }),
         ("user", Order { user: &[0; USER_MAX + 1], ..good }),
     ] {
         let minted = key(SERVER, 1).mint(&order, [2; 32], [3; 24]);
@@ -211,11 +213,13 @@ fn public() -> impl Strategy<Value = PublicToken> {
     let suites: Vec<_> =
         Suite::ALL.into_iter().filter(|suite| suite.needs_psk() && suite.is_built_in()).collect();
     let addresses = prop::collection::vec(address, 1..=4);
-    (prop::sample::select(suites), addresses, any::<[u8; 32]>(), 1..600_u64).prop_map(
-        |(suite, addresses, secret, life)| {
+    let routing_token = prop::collection::vec(any::<u8>(), 0..=20);
+    (prop::sample::select(suites), addresses, routing_token, any::<[u8; 32]>(), 1..600_u64).prop_map(
+        |(suite, addresses, routing_token, secret, life)| {
             let server_key = suite.needs_server_key().then_some(secret);
             let expires = NOW + life;
             let order = Order { suite, addresses: &addresses, server_key, expires, ..order(b"user") };
+            let order = Order { routing_token: &routing_token, ..order };
             key(SERVER, 1).mint(&order, secret, [3; 24]).unwrap()
         },
     )
@@ -225,7 +229,7 @@ proptest! {
     #[test]
     fn the_clients_part_round_trips_and_no_prefix_of_it_is_valid(token in public(), cut in any::<prop::sample::Index>()) {
         let bytes = token.encode();
-        prop_assert!(bytes.len() <= 556);
+        prop_assert!(bytes.len() <= 577);
         prop_assert_eq!(PublicToken::decode(&bytes).unwrap(), token);
         prop_assert!(PublicToken::decode(&bytes[..cut.index(bytes.len())]).is_err());
         prop_assert!(PublicToken::decode(&[&bytes[..], &[0]].concat()).is_err());

@@ -209,6 +209,7 @@ fn token(address: SocketAddr, key: [u8; 32]) -> Result<(), Box<dyn Error>> {
         expires: created + 45,
         addresses: &[address],
         server_key: None,
+        routing_token: b"",
         user: b"gold",
     };
     let nonce = u64::try_from(UNIX_EPOCH.elapsed()?.as_nanos() & u128::from(u64::MAX))?.to_le_bytes();

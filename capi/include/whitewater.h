@@ -480,6 +480,10 @@ typedef struct ww_options {
    */
   uint8_t key_id;
   /*
+   At a server: how many bytes of a routing token each datagram ends with, up to 20, if the proxy leaves it there.
+   */
+  uint8_t routing_token_len;
+  /*
    At a server: most sessions at a time from one address, up to 16,384.
    */
   uint16_t sessions_per_address;
@@ -607,6 +611,14 @@ typedef struct ww_order {
    Length of `user`.
    */
   size_t user_len;
+  /*
+   What each datagram of the client ends with, so that a proxy finds the server by it: up to 20 bytes, or null.
+   */
+  const uint8_t *routing_token;
+  /*
+   Length of `routing_token`.
+   */
+  size_t routing_token_len;
   /*
    s until it expires, up to 600; 0: 45.
    */
@@ -1114,7 +1126,7 @@ int32_t ww_server_redirect(struct ww_server *server,
 
 /*
  Makes a connect token for one client and one server. Give it to that client over a connection that nobody else can read, as `token` of its options.
- Returns its length, at most 556; `WW_TOO_LONG`: `size` is too small; `WW_CONFIG`, `WW_MISUSE`: `ww_error_text` says what is wrong.
+ Returns its length, at most 577; `WW_TOO_LONG`: `size` is too small; `WW_CONFIG`, `WW_MISUSE`: `ww_error_text` says what is wrong.
  */
 int32_t ww_token_mint(const struct ww_order *order,
                       uint8_t *buffer,

@@ -105,6 +105,7 @@ impl Matchmaker {
             expires: now + LIFE,
             addresses: &[server.address],
             server_key: None,
+            routing_token: b"",
             user: b"",
         };
         let (psk, nonce) = (keys::random().ok()?, keys::random().ok()?);

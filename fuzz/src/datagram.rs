@@ -1,8 +1,9 @@
-//! Every packet of a session, and the payloads of its handshake, encode to the bytes they were decoded from.
+//! Every packet of a session, and the payloads of its handshake, encode to the bytes they were decoded from. What a proxy puts before them ends where
+//! it says.
 
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello,
-    KEM_KEY_LEN, KEM_SEALED_LEN, KemCiphertext, KemKey, Msg1, Msg2, Packet, Reset,
+    KEM_KEY_LEN, KEM_SEALED_LEN, KemCiphertext, KemKey, Msg1, Msg2, Packet, ProxyHeader, Reset,
 };
 
 /// Decodes `datagram` as the packet that it claims to be, and as a payload of the handshake.
@@ -18,6 +19,12 @@ pub fn dgram_decode(datagram: &[u8]) {
         if let Packet::Hello(hello) = packet {
             assert_eq!(Hello::cid_of_any_version(datagram), Some(hello.cid));
         }
+    }
+    if let Some(header) = ProxyHeader::decode(datagram) {
+        assert!(ProxyHeader::begins(datagram) && Packet::decode(datagram).is_err());
+        assert!(header.client.is_none_or(|client| client.port() > 0));
+        let (own, _) = datagram.split_at(header.len); // it is no longer than the datagram
+        assert_eq!(ProxyHeader::decode(own), Some(header));
     }
     assert!(Hello::cid_of_any_version(datagram).is_none() || datagram.len() >= HELLO_MIN);
     let mut again = Vec::new();
@@ -94,6 +101,10 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     for phase in [false, true] {
         let data = Data { phase, sid: 8, pn: 10 };
         add(&format!("data-{phase}"), encoded(&Packet::Data(data, &[11; 25])));
+    }
+    for (family, len) in [(0x12, 12), (0x22, 36), (0x12, 20)] {
+        let start = [b"\r\n\r\n\0\r\nQUIT\n".as_slice(), &[0x21, family, 0, len]].concat();
+        add(&format!("proxied-{family}-{len}"), [start, vec![9; len.into()], vec![0xa7; 30]].concat());
     }
     add("reset", encoded(&Packet::Reset(Reset { sid: 8, token: [12; 16] })));
     add("kem-key", encoded(&Packet::KemKey(KemKey { cid: 13, key: &[14; KEM_KEY_LEN] })));

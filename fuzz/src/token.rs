@@ -123,6 +123,7 @@ fn good() -> PublicToken {
         expires: NOW + 44,
         addresses: &[SocketAddr::from(([192, 0, 2, 1], 4000)), SocketAddr::from(([7_u8; 16], 4000))],
         server_key: None,
+        routing_token: b"",
         user: b"user",
     };
     ServerKey::new(SERVER, KEY_ID, KEY).mint(&order, [6; 32], [4; 24]).expect("it can be made")

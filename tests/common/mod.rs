@@ -16,6 +16,7 @@ pub(crate) mod sessions;
 mod talk;
 #[cfg(feature = "crypto")]
 pub(crate) mod tokens;
+pub(crate) mod told;
 mod wire;
 
 pub(crate) use message::{Digit, packed, unpacked};

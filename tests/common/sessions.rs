@@ -2,6 +2,7 @@
 //! recorded, strangers interfere.
 
 use super::machine::Whole as _;
+use super::told::Proxy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(crate) struct World {
     pub(crate) frozen: bool,
     /// What carries all datagrams.
     pub(crate) underlay: Underlay,
+    /// What all datagrams pass between the paths and the server.
+    pub(crate) proxy: Option<Proxy>,
     audit: BTreeMap<SocketAddr, Account>,
     seed: u64,
     buf: Vec<u8>,
@@ -147,6 +150,7 @@ impl World {
             strangers: Vec::new(),
             frozen: false,
             underlay: Underlay::default(),
+            proxy: None,
             audit: BTreeMap::new(),
             seed,
             buf: Vec::new(),
@@ -278,6 +282,10 @@ impl World {
         while !self.frozen
             && let Some(Transmit { address: to, ecn }) = self.server.poll_transmit(now, &mut buf)
         {
+            let Some(to) = self.proxy.as_ref().map_or(Some(to), |proxy| proxy.passes_to(to)) else {
+                buf.clear();
+                continue;
+            };
             self.check_sent(to, &buf);
             if self.taps {
                 self.tap.push((now, server_address(), to, buf.clone()));
@@ -389,8 +397,12 @@ impl World {
 
     fn serve_with(&mut self, from: SocketAddr, ecn: Option<Ecn>, datagram: &[u8]) {
         self.audit.entry(from).or_default().received += datagram.len() as u64;
-        let from = Arrival { address: from, ecn, underlay: self.underlay };
-        self.server.handle_datagram(self.now, from, &mut datagram.to_vec());
+        let (address, mut datagram) = match &mut self.proxy {
+            None => (from, datagram.to_vec()),
+            Some(proxy) => proxy.pass(from, datagram),
+        };
+        let from = Arrival { address, ecn, underlay: self.underlay };
+        self.server.handle_datagram(self.now, from, &mut datagram);
     }
 
     /// An unproven address never gets more bytes than it sent, and cookies are at most 0.07 of that.

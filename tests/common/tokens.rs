@@ -47,6 +47,7 @@ pub(crate) fn order(client_id: u64, created: u64, addresses: &[SocketAddr]) -> O
         expires: created + 45,
         addresses,
         server_key: None,
+        routing_token: b"",
         user: b"red team",
     }
 }

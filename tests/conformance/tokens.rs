@@ -23,13 +23,14 @@ pub(crate) fn file() -> File {
     let both = ["192.0.2.1:4000", "[2001:db8::1]:4000"].map(|address| address.parse().unwrap());
     let with_key = Suite::from_code(0x0402).unwrap();
     assert!(matches!(with_key, Suite::Noise(Pattern::NkPsk0, _)));
-    for (name, suite, addresses, user) in [
-        ("a token", Suite::TOKEN, &both[..], &b"red team"[..]),
-        ("a token with the key of the server", with_key, &both[..1], b""),
-        ("a token with all that fits", Suite::TOKEN, &[both[1]; 4], &[0x75; 256]),
+    for (name, suite, addresses, routing_token, user) in [
+        ("a token", Suite::TOKEN, &both[..], &b""[..], &b"red team"[..]),
+        ("a token with the key of the server", with_key, &both[..1], b"", b""),
+        ("a token with a routing token", Suite::TOKEN, &both[..1], b"server 7", b""),
+        ("a token with all that fits", Suite::TOKEN, &[both[1]; 4], &[0x72; 20], &[0x75; 256]),
     ] {
         let server_key = suite.needs_server_key().then(|| count(0x90));
-        let token = mint(suite, addresses, server_key, user);
+        let token = mint(suite, addresses, server_key, routing_token, user);
         let line =
             Line::named(name).text("is", "token").hex("key", server().secret()).wide("server_id", SERVER);
         let line = line.number("key_id", KEY).wide("protocol_id", PROTOCOL).number("suite", suite.code());
@@ -38,6 +39,7 @@ pub(crate) fn file() -> File {
         let line = line.hex("match", &count::<16>(0xc0)).hex("user", user).hex("nonce", &count::<24>(0xe0));
         let line = line.list("addresses", addresses.iter().map(|address| format!("\"{address}\"")));
         let line = if let Some(key) = &server_key { line.hex("server_public", key) } else { line };
+        let line = if routing_token.is_empty() { line } else { line.hex("routing_token", routing_token) };
         lines.push(line.hex("sealed", &token.sealed).hex("client_part", &token.encode()));
     }
     File {
@@ -64,6 +66,8 @@ pub(crate) fn take(line: &Value) {
         .map(|at| at.as_str().unwrap().parse().unwrap())
         .collect();
     assert_eq!(token.addresses, addresses);
+    let routing_token = line.get("routing_token").map(|_| bytes(line, "routing_token"));
+    assert_eq!(token.routing_token, routing_token.unwrap_or_default());
     let grant = Verifier::new(server()).open(MADE, PROTOCOL, token.suite, &token.sealed).unwrap();
     let found = Line::default()
         .wide("client", grant.client_id)
@@ -79,7 +83,7 @@ pub(crate) fn take(line: &Value) {
 /// token.
 pub(crate) fn refused() -> File {
     let [v4, _] = ["192.0.2.1:4000", "[2001:db8::1]:4000"].map(|address| address.parse().unwrap());
-    let token = mint(Suite::TOKEN, &[v4], None, b"red team");
+    let token = mint(Suite::TOKEN, &[v4], None, b"", b"red team");
     let with = |at: usize, to: &[u8]| [&token.sealed[..at], to, &token.sealed[at + to.len()..]].concat();
     let at = |expires: u64| with(12, &expires.to_le_bytes());
     let now = MADE + 10;
@@ -112,11 +116,16 @@ pub(crate) fn refused() -> File {
     });
     let part = token.encode();
     let with = |at: usize, to: &[u8]| [&part[..at], to, &part[at + to.len()..]].concat();
+    let routed = |token: &[u8]| [&with(14, &[2])[..71], token, &part[71..]].concat(); // after the address
     let parts = [
         ("a byte less", part[..part.len() - 1].to_vec()),
         ("a byte more", [&part[..], &[0]].concat()),
         ("another magic", with(3, b"2")),
         ("a key that the suite has no use for", with(14, &[1])),
+        ("an unknown flag", with(14, &[4])),
+        ("a routing token that is missing", with(14, &[2])),
+        ("a routing token of no byte", routed(&[0])),
+        ("a routing token of 21 bytes", routed(&[&[21][..], &[0x72; 21]].concat())),
         ("no address", with(15, &[0])),
         ("5 addresses", with(15, &[5])),
         ("an address of family 5", with(64, &[5])),
@@ -156,10 +165,26 @@ fn server() -> ServerKey {
     FleetKey::new(count(0xa0)).server_key(SERVER, KEY)
 }
 
-fn mint(suite: Suite, addresses: &[SocketAddr], server_key: Option<[u8; 32]>, user: &[u8]) -> PublicToken {
+fn mint(
+    suite: Suite,
+    addresses: &[SocketAddr],
+    server_key: Option<[u8; 32]>,
+    routing_token: &[u8],
+    user: &[u8],
+) -> PublicToken {
     let (protocol_id, client_id, match_id, created, expires) = (PROTOCOL, 99, count(0xc0), MADE, END);
-    let order =
-        Order { protocol_id, suite, client_id, match_id, created, expires, addresses, server_key, user };
+    let order = Order {
+        protocol_id,
+        suite,
+        client_id,
+        match_id,
+        created,
+        expires,
+        addresses,
+        server_key,
+        routing_token,
+        user,
+    };
     server().mint(&order, count(0x60), count(0xe0)).unwrap()
 }
 

@@ -4,7 +4,8 @@ use super::pcap::Captured;
 use super::{hex, hexes, texts, tshark};
 use crate::common::ms;
 use crate::common::sessions::{
-    Toward, World, client_address, client_config, forger, in_packets, on, server_address, server_config,
+    SUITE, Toward, World, client_address, client_config, forger, in_packets, on, server_address,
+    server_config,
 };
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
@@ -243,5 +244,35 @@ fn a_frame_of_another_version_and_everything_after_it_is_shown_as_unknown() {
         assert_eq!(row[0], texts([4, unknown]));
         assert_eq!(row[1], ["0203"]);
         assert!(row[2].len() == 1 && row[3].is_empty() && row[4] == ["1"], "{row:?}");
+    }
+}
+
+#[test]
+fn a_routing_token_is_shown_and_the_datagram_before_it_as_without() {
+    for suite in [Suite::Checked, SUITE] {
+        let plain = run(suite, 6).tap;
+        let routed = |(at, from, to, bytes): &Captured| {
+            let token: &[u8] = if *to == server_address() { b"server 7" } else { b"" };
+            (*at, *from, *to, [bytes, token].concat())
+        };
+        let routed: Vec<_> = plain.iter().map(routed).collect();
+        let fields = [
+            "ww.routing_token",
+            "ww.kind",
+            "ww.pn",
+            "ww.checksum.status",
+            "ww.frame.type",
+            "ww.tag",
+            "ww.malformed",
+        ];
+        let Some(expected) = tshark::show(&plain, &[], &fields) else { return };
+        let shown = tshark::show(&routed, &["ww.routing_token:8"], &fields).unwrap();
+        for ((.., to, _), (expected, shown)) in plain.iter().zip(expected.iter().zip(&shown)) {
+            let token = if *to == server_address() { vec![hex(b"server 7")] } else { Vec::new() };
+            assert_eq!((&shown[0], &shown[1..]), (&token, &expected[1..]), "{suite:?}");
+        }
+        assert!(shown.iter().filter(|row| !row[0].is_empty()).count() > 30);
+        let wrong = tshark::show(&routed, &["ww.ports:4000"], &fields).unwrap();
+        assert!(wrong.iter().any(|row| !row[6].is_empty()), "without the setting the HELLO is malformed");
     }
 }

@@ -66,20 +66,24 @@ class ClientPart:
     psk: bytes
     server_public: bytes | None
     addresses: list[tuple[str, int]]
+    routing_token: bytes
     sealed: bytes
 
     @classmethod
     def decode(cls, data: bytes):
         reader = Reader(data)
         require(reader.take(4) == b"WWT1", "magic")
-        protocol_id, suite, has_key, count, created, expires = (reader.uint(n) for n in (8, 2, 1, 1, 8, 8))
-        require(has_key == (suite >> 8 & 0x7F == 4) and 1 <= count <= 4, "key, or number of addresses")
+        protocol_id, suite, flags, count, created, expires = (reader.uint(n) for n in (8, 2, 1, 1, 8, 8))
+        has_key, is_routed = flags & 1, flags & 2
+        require(flags < 4 and has_key == (suite >> 8 & 0x7F == 4) and 1 <= count <= 4, "key, or number of addresses")
         psk = reader.take(32)
         server_public = reader.take(32) if has_key else None
         addresses = [address(reader) for _ in range(count)]
+        routing_token = reader.take(reader.uint(1)) if is_routed else b""
+        require(not is_routed or 1 <= len(routing_token) <= 20, "routing token")
         sealed = reader.take(SEALED)
         reader.end()
-        return cls(protocol_id, suite, created, expires, psk, server_public, addresses, sealed)
+        return cls(protocol_id, suite, created, expires, psk, server_public, addresses, routing_token, sealed)
 
 
 def address(reader: Reader) -> tuple[str, int]:

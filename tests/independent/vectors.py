@@ -239,7 +239,7 @@ def token(groups: list[Group]) -> None:
     equal(token_bytes.Token.open(sealed, key, PROTOCOL), content, "token")
     equal(content.seal(key, PROTOCOL, count(0xE0, 24)), sealed, "sealed token")
     addresses = [("192.0.2.1", 4000), ("2001:db8::1", 4000)]
-    expected = token_bytes.ClientPart(PROTOCOL, 0x0201, made, end, PSK, None, addresses, sealed)
+    expected = token_bytes.ClientPart(PROTOCOL, 0x0201, made, end, PSK, None, addresses, b"", sealed)
     equal(token_bytes.ClientPart.decode(part + sealed), expected, "the client's part")
     msg1, msg2 = connect[46 + 384 + 2 :], datagrams.Accept.decode(accept).msg2
     both_ends(0x0201, msg1, msg2, sealed)

@@ -137,6 +137,7 @@ local fields = {
   ping = ProtoField.uint64("ww.ping", "Stamp", base.HEX),
   path = ProtoField.bytes("ww.path", "Random bytes"),
   close_reason = ProtoField.uint16("ww.close.reason", "Why", base.HEX),
+  routing_token = ProtoField.bytes("ww.routing_token", "Routing token"),
   close_text = ProtoField.string("ww.close.text", "In words", base.UNICODE),
 }
 ww.fields = fields
@@ -156,6 +157,11 @@ ww.prefs.assume_checked = Pref.bool(
   "Unknown sessions are not encrypted",
   false,
   "Whether sessions whose handshake was not captured have a checksum (suite 0x0000) instead of being encrypted"
+)
+ww.prefs.routing_token = Pref.uint(
+  "Bytes of routing tokens",
+  0,
+  "How many bytes of a routing token follow each datagram to a server; 0: there are none here"
 )
 
 -- What is known from handshakes -----------------------------------------------------------------------------------------------------
@@ -873,6 +879,17 @@ local READERS = {
   [DATA_PHASE_1] = data, [RESET] = reset, [KEM_KEY] = kem_key, [KEM_CIPHERTEXT] = kem_ciphertext,
 }
 
+-- A datagram without its routing token, and that.
+local function split(tvb, pinfo, kind)
+  local is_data = kind == DATA or kind == DATA_PHASE_1
+  local is_to_server = kind == HELLO or kind == CONNECT or kind == KEM_CIPHERTEXT or is_data and servers[destination(pinfo)]
+  local len = tvb:len() - ww.prefs.routing_token
+  if ww.prefs.routing_token == 0 or not is_to_server or len <= 0 or tvb:len() < tvb:reported_len() then
+    return tvb
+  end
+  return tvb(0, len):tvb(), tvb(len)
+end
+
 local function read(tvb, tree, pinfo, kind)
   local from = reader(tvb, 1, tvb:len())
   if READERS[kind] ~= data then
@@ -897,7 +914,11 @@ function ww.dissector(tvb, pinfo, tree)
   pinfo.cols.info = KINDS[kind]
   top:add(fields.kind, tvb(0, 1))
   top:append_text(", " .. KINDS[kind])
-  local is_right, result = pcall(read, tvb, top, pinfo, kind)
+  local datagram, routing_token = split(tvb, pinfo, kind)
+  if routing_token then
+    top:add(fields.routing_token, routing_token)
+  end
+  local is_right, result = pcall(read, datagram, top, pinfo, kind)
   -- What KCP writes about the segments should not replace the columns of the packet list.
   pinfo.cols.protocol = "WW"
   if is_right then
@@ -948,7 +969,8 @@ local function heuristic(tvb, pinfo, tree)
   end
   local kind = tvb(0, 1):uint()
   if LOOKS[kind] then
-    if tvb(1, 1):uint() ~= VERSION or not SUITES[tvb(2, 2):le_uint()] or not LOOKS[kind](tvb) then
+    local datagram = split(tvb, pinfo, kind)
+    if tvb(1, 1):uint() ~= VERSION or not SUITES[tvb(2, 2):le_uint()] or not LOOKS[kind](datagram) then
       return false
     end
     pinfo.conversation = ww

@@ -50,7 +50,7 @@ namespace Whitewater
             internal UIntPtr TokenLen;
             internal byte* TokenKey;
             internal ulong ServerId;
-            internal byte KeyId;
+            internal byte KeyId, RoutingTokenLen;
             internal ushort SessionsPerAddress;
         }
 
@@ -78,6 +78,8 @@ namespace Whitewater
             internal fixed byte MatchId[16];
             internal byte* TokenKey, Addresses, User;
             internal UIntPtr UserLen;
+            internal byte* RoutingToken;
+            internal UIntPtr RoutingTokenLen;
             internal uint LifeS;
             internal ushort Suite;
             internal byte KeyId;

@@ -175,6 +175,9 @@ namespace Whitewater
         /// <summary>With <see cref="TokenKey"/>: distinguishes the keys of a server.</summary>
         public byte KeyId { get; set; }
 
+        /// <summary>How many bytes of a routing token each datagram ends with, up to 20, if the proxy leaves it there.</summary>
+        public byte RoutingTokenLength { get; set; }
+
         internal new Native.Options ToNative()
         {
             CheckKey(TokenKey, nameof(TokenKey));
@@ -183,6 +186,7 @@ namespace Whitewater
             native.Ask = (byte)(Ask ? 1 : 0);
             native.ServerId = ServerId;
             native.KeyId = KeyId;
+            native.RoutingTokenLen = RoutingTokenLength;
             native.SessionsPerAddress = SessionsPerAddress;
             return native;
         }

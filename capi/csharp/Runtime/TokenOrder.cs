@@ -38,11 +38,14 @@ namespace Whitewater
         /// <summary>Other data for the server, which the client cannot read: up to 256 bytes.</summary>
         public byte[] User { get; set; }
 
+        /// <summary>What each datagram of the client ends with, so that a proxy finds the server by it: up to 20 bytes.</summary>
+        public byte[] RoutingToken { get; set; }
+
         /// <summary>How long it is valid, up to 600 s. Zero: 45 s.</summary>
         public TimeSpan Life { get; set; }
 
         /// <summary>Makes a token.</summary>
-        /// <returns>At most 556 bytes.</returns>
+        /// <returns>At most 577 bytes.</returns>
         /// <exception cref="WhitewaterException">Something is missing or out of range.</exception>
         /// <exception cref="ArgumentException">The key, the match or the life has the wrong length.</exception>
         public unsafe byte[] Mint()
@@ -58,6 +61,7 @@ namespace Whitewater
                 ServerId = ServerId,
                 ClientId = ClientId,
                 UserLen = (UIntPtr)(User?.Length ?? 0),
+                RoutingTokenLen = (UIntPtr)(RoutingToken?.Length ?? 0),
                 LifeS = (Options.Milliseconds(Life, nameof(Life)) + 999) / 1000,
                 Suite = (ushort)Suite,
                 KeyId = KeyId,
@@ -67,11 +71,12 @@ namespace Whitewater
                 native.MatchId[i] = MatchId[i];
             }
             var token = new byte[1024];
-            fixed (byte* key = TokenKey, user = User, to = token)
+            fixed (byte* key = TokenKey, user = User, routing = RoutingToken, to = token)
             fixed (byte* addresses = WhitewaterEnd.Terminated(Addresses, nameof(Addresses)))
             {
                 native.TokenKey = key;
                 native.User = user;
+                native.RoutingToken = routing;
                 native.Addresses = addresses;
                 int length = Native.ww_token_mint(&native, to, (UIntPtr)token.Length);
                 if (length < 0)

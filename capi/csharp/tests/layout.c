@@ -29,6 +29,7 @@ int main(void) {
   FIELD(ww_options, token_key, Options.TokenKey);
   FIELD(ww_options, server_id, Options.ServerId);
   FIELD(ww_options, key_id, Options.KeyId);
+  FIELD(ww_options, routing_token_len, Options.RoutingTokenLen);
   FIELD(ww_options, sessions_per_address, Options.SessionsPerAddress);
   VALUE(sizeof(ww_channel), Channel.size);
   FIELD(ww_channel, kind, Channel.Kind);
@@ -57,6 +58,8 @@ int main(void) {
   FIELD(ww_order, addresses, Order.Addresses);
   FIELD(ww_order, user, Order.User);
   FIELD(ww_order, user_len, Order.UserLen);
+  FIELD(ww_order, routing_token, Order.RoutingToken);
+  FIELD(ww_order, routing_token_len, Order.RoutingTokenLen);
   FIELD(ww_order, life_s, Order.LifeS);
   FIELD(ww_order, suite, Order.Suite);
   FIELD(ww_order, key_id, Order.KeyId);

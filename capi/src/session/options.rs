@@ -62,6 +62,8 @@ pub struct ww_options {
     pub server_id: u64,
     /// Distinguishes the keys of a server.
     pub key_id: u8,
+    /// At a server: how many bytes of a routing token each datagram ends with, up to 20, if the proxy leaves it there.
+    pub routing_token_len: u8,
     /// At a server: most sessions at a time from one address, up to 16,384.
     pub sessions_per_address: u16,
 }
@@ -206,6 +208,7 @@ impl ww_options {
             sessions_per_address,
             memory,
             ask,
+            routing_token: self.routing_token_len,
             ..config
         })
     }

@@ -33,6 +33,10 @@ pub struct ww_order {
     pub user: *const u8,
     /// Length of `user`.
     pub user_len: usize,
+    /// What each datagram of the client ends with, so that a proxy finds the server by it: up to 20 bytes, or null.
+    pub routing_token: *const u8,
+    /// Length of `routing_token`.
+    pub routing_token_len: usize,
     /// s until it expires, up to 600; 0: 45.
     pub life_s: u32,
     /// One of `WW_SUITE_..` with a `psk`, as in the options of the server.
@@ -42,7 +46,7 @@ pub struct ww_order {
 }
 
 /// Makes a connect token for one client and one server. Give it to that client over a connection that nobody else can read, as `token` of its options.
-/// Returns its length, at most 556; `WW_TOO_LONG`: `size` is too small; `WW_CONFIG`, `WW_MISUSE`: `ww_error_text` says what is wrong.
+/// Returns its length, at most 577; `WW_TOO_LONG`: `size` is too small; `WW_CONFIG`, `WW_MISUSE`: `ww_error_text` says what is wrong.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_token_mint(order: *const ww_order, buffer: *mut u8, size: usize) -> i32 {
     let mint = || {
@@ -72,9 +76,10 @@ impl ww_order {
     /// Each pointer is null or as its field describes.
     unsafe fn mint(&self) -> Result<zeroize::Zeroizing<Vec<u8>>, Failure> {
         // SAFETY: as the caller says.
-        let (token_key, addresses, user) = unsafe {
+        let (token_key, addresses, user, routing_token) = unsafe {
             let user = bytes(self.user, self.user_len).ok_or(NO_USER)?;
-            (key("token_key", self.token_key)?, text(self.addresses)?, user)
+            let routing_token = bytes(self.routing_token, self.routing_token_len).ok_or(NO_ROUTING_TOKEN)?;
+            (key("token_key", self.token_key)?, text(self.addresses)?, user, routing_token)
         };
         let token_key = token_key.ok_or(NO_TOKEN_KEY)?;
         let addresses = addresses.split(',').map(str::parse).collect::<Result<Vec<SocketAddr>, _>>();
@@ -92,6 +97,7 @@ impl ww_order {
             expires: created + if self.life_s > 0 { u64::from(self.life_s) } else { 45 },
             addresses: &addresses,
             server_key: None,
+            routing_token,
             user,
         };
         let (mut psk, mut nonce) = ([0; 32], [0; 24]);
@@ -107,6 +113,8 @@ impl ww_order {
 const NO_TOKEN_KEY: Failure = Failure::config("`token_key` is null: set the 32 bytes that the server has");
 const NO_SERVER_ID: Failure = Failure::config("`server_id` is 0: set the number of the server");
 const NO_USER: Failure = Failure::misuse("`user` is null, but `user_len` is not 0");
+const NO_ROUTING_TOKEN: Failure =
+    Failure::misuse("`routing_token` is null, but `routing_token_len` is not 0");
 const UNKNOWN_ADDRESS: Failure =
     Failure::misuse("`addresses` are not IP addresses with ports and commas between");
 const UNKNOWN_SUITE: Failure = Failure::misuse("`suite` is none of WW_SUITE_.. with a `psk`");

@@ -196,7 +196,7 @@ static void fleet(void) {
   ww_order order;
   ww_pass pass;
   char address[64], why[512];
-  uint8_t token[556], ones[257];
+  uint8_t token[577], ones[257];
   ww_event event;
   ww_server *server;
   ww_client *client;
@@ -205,6 +205,9 @@ static void fleet(void) {
   opts.psk = NULL;
   opts.token_key = ones;
   opts.server_id = 9;
+  opts.routing_token_len = 21;
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, NULL) == NULL);
+  opts.routing_token_len = 8; /* so that only clients with such a token come in */
   server = ww_server_bind("127.0.0.1:0", &opts, NULL);
   CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
 
@@ -232,6 +235,12 @@ static void fleet(void) {
   order.client_id = 42;
   order.match_id[15] = 5;
   CHECK(ww_token_mint(&order, token, 100) == WW_TOO_LONG);
+  order.routing_token_len = 8;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_MISUSE); /* it is null */
+  order.routing_token = ones;
+  order.routing_token_len = 21;
+  CHECK(ww_token_mint(&order, token, sizeof token) == WW_CONFIG);
+  order.routing_token_len = 8;
 
   for (tries = 0; tries < 2000 && !is_in; tries++) { /* one of the second in which the server started may be refused */
     len = ww_token_mint(&order, token, sizeof token);

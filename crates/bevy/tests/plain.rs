@@ -215,6 +215,7 @@ fn token(client_id: u64, at: SocketAddr) -> PublicToken {
         expires: created + 45,
         addresses: &[at],
         server_key: None,
+        routing_token: b"",
         user: b"",
     };
     key().mint(&order, [count; 32], [count; 24]).unwrap()

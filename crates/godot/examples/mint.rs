@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         expires: created + 60,
         addresses: &addresses,
         server_key: None,
+        routing_token: b"",
         user: b"player 7",
     };
     let (mut psk, mut nonce) = ([0; 32], [0; 24]);

@@ -68,6 +68,7 @@ impl ClientConfig {
                 "psk" => config.psk = Some((&*key(value)?).into()),
                 "server_key" => config.server_key = Some(array(value, "a key")?),
                 "ticket" => config.ticket = bytes(value)?.as_bytes().to_vec(),
+                "routing_token" => config.routing_token = bytes(value)?.as_bytes().to_vec(),
                 "user" => config.user = bytes(value)?.as_bytes().to_vec(),
                 _ => set_fields!(config, name, value: hello; seconds deadline),
             }

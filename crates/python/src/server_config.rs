@@ -73,10 +73,11 @@ impl ServerConfig {
                 "psk" => config.psk = Some((&*key(value)?).into()),
                 "server_key" => config.server_key = Some((&*key(value)?).into()),
                 "reset_key" => config.reset_key = Some(array(value, "the key of resets")?),
+                "proxies" => config.proxies = value.extract()?,
                 "user" => config.user = bytes(value)?.as_bytes().to_vec(),
                 _ => set_fields!(config, name, value: max_sessions memory sessions_per_address half_open
                     half_open_per_address accepts_per_second accept_burst challenges_per_second refusals_per_second
-                    deny_protocol ask migration; seconds),
+                    deny_protocol ask migration routing_token; seconds),
             }
             Ok(true)
         })?;

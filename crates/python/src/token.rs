@@ -94,7 +94,7 @@ impl ServerKey {
     }
 
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    #[pyo3(signature = (protocol_id, client_id, addresses, *, expires_in = None, match_id = None, user = None, suite = None, server_key = None, now = None))]
+    #[pyo3(signature = (protocol_id, client_id, addresses, *, expires_in = None, match_id = None, user = None, suite = None, server_key = None, routing_token = None, now = None))]
     fn mint(
         &self,
         py: Python<'_>,
@@ -106,12 +106,14 @@ impl ServerKey {
         user: Option<&Bound<'_, PyAny>>,
         suite: Option<&Bound<'_, Suite>>,
         server_key: Option<&Bound<'_, PyAny>>,
+        routing_token: Option<&Bound<'_, PyAny>>,
         now: Option<u64>,
     ) -> PyResult<Token> {
         let addresses =
             addresses.iter().map(|(host, port)| parsed(host, *port)).collect::<PyResult<Vec<_>>>()?;
         let life = expires_in.map_or(Ok(LIFE), seconds)?;
-        let user = user.map(bytes).transpose()?;
+        let [user, routing_token] = [user, routing_token].map(|given| given.map(bytes).transpose());
+        let (user, routing_token) = (user?, routing_token?);
         let created = now.unwrap_or_else(unix_now);
         let order = Order {
             protocol_id,
@@ -122,6 +124,7 @@ impl ServerKey {
             expires: created.saturating_add(life.as_secs()),
             addresses: &addresses,
             server_key: server_key.map(|key| array(key, "a key")).transpose()?,
+            routing_token: routing_token.as_ref().map_or(&[], |token| token.as_bytes()),
             user: user.as_ref().map_or(&[], |user| user.as_bytes()),
         };
         let (mut psk, mut nonce) = (Zeroizing::new([0; 32]), [0; 24]);

@@ -49,6 +49,20 @@ async def test_a_server_in_rust_takes_our_token_and_no_other() -> None:
 
 
 @in_loop()
+async def test_a_routing_token_comes_with_the_connect_token_and_the_server_expects_it() -> None:
+    async with ww.serve("127.0.0.1:0", ww.ServerConfig.tokens(SESSION, KEY, routing_token=8)) as server:
+        token = KEY.mint(7, 5, [server.local_address], routing_token=b"server 7")
+        async with await ww.connect(token.addresses, ww.ClientConfig.token(SESSION, token)) as client:
+            await client.send(b"hello")
+            session = await server.accept()
+            assert await session.recv() == b"hello"
+        without = KEY.mint(7, 5, [server.local_address])
+        with pytest.raises(ww.Closed) as caught:
+            await ww.connect(without.addresses, ww.ClientConfig.token(SESSION, without, deadline=1.0))
+        assert caught.value.reason == ww.CloseReason.CONNECT_TIMEOUT
+
+
+@in_loop()
 async def test_a_client_is_sent_to_another_server_with_a_token_for_it() -> None:
     fleet = ww.FleetKey(bytes([1] * 32))
     here, there = fleet.server_key(5), fleet.server_key(6)
@@ -90,6 +104,7 @@ def test_a_token_that_no_server_would_accept_is_not_made() -> None:
         lambda: KEY.mint(7, 1, [("127.0.0.1", 0)]),
         lambda: KEY.mint(7, 1, [address], expires_in=601),
         lambda: KEY.mint(7, 1, [address], user=bytes(257)),
+        lambda: KEY.mint(7, 1, [address], routing_token=bytes(21)),
         lambda: KEY.mint(7, 1, [address], suite=ww.Suite.CHECKED),
         lambda: ww.Token.decode(b"WWT1"),
     ]

@@ -79,6 +79,7 @@ fn token(client_id: u64, server: &Server) -> io::Result<Vec<u8>> {
         expires: created + 600,
         addresses: &[server.local_addr()?],
         server_key: None,
+        routing_token: b"",
         user: b"",
     };
     let once = u8::try_from(client_id).unwrap_or_default();

@@ -4,7 +4,7 @@ use crate::config::{ConfigError, unless};
 use crate::session::config::SessionConfig;
 use crate::session::exchange::HandshakeError;
 use crate::session::token::{LATEST, PublicToken};
-use crate::session::wire::{HELLO_MIN, USER_MAX};
+use crate::session::wire::{HELLO_MIN, ROUTING_TOKEN_MAX, USER_MAX};
 use crate::session::{Secret, Suite};
 use std::time::Duration;
 
@@ -35,6 +35,11 @@ settings! {
         /// Length of a HELLO, bytes: 512 to 1200, and no more than `max_datagram` of `session`. A server answers with at most 0.07 times as many bytes, so that
         /// nobody can use it to amplify traffic.
         pub hello: u16 = 1200, HELLO_MIN as u64..=1200, "bytes";
+        /// What the client appends to each datagram, so that a proxy finds the server by it: at most 20 bytes, as many as the proxy takes. The proxy
+        /// removes it, or the server does, by [`ServerConfig::routing_token`](crate::ServerConfig::routing_token). `max_datagram` does not count it: 1200 bytes with
+        /// it still fit into the 1280 of IPv6. `path_mtu` does. A connect token brings it along. It is sent in the clear, and should be the same for all
+        /// clients of a server. Empty, the default: none.
+        pub routing_token: Vec<u8> = Vec::new(), 0..=ROUTING_TOKEN_MAX as u64;
         /// How long to try each address of a server: 100 ms to 120 s.
         pub deadline: Duration = Duration::from_secs(10), 100..=120_000;
     }
@@ -42,11 +47,12 @@ settings! {
 
 impl ClientConfig {
     /// A client with a connect token, for a server made with `ServerConfig::tokens`. The token contains the server's
-    /// addresses.
+    /// addresses, and the routing token where a proxy wants one.
     #[must_use]
     pub fn token(session: SessionConfig, token: &PublicToken) -> Self {
         let (suite, psk, server_key) = (token.suite, Some(token.psk.clone()), token.server_key);
-        Self { session, suite, psk, server_key, token: Some(token.clone()), ..Self::base() }
+        let routing_token = token.routing_token.clone();
+        Self { session, suite, psk, server_key, token: Some(token.clone()), routing_token, ..Self::base() }
     }
 
     /// A client that knows the server's secret, for a server made with `ServerConfig::secret`: 32 random bytes, not a

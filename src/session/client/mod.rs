@@ -308,6 +308,7 @@ impl Client {
             features: msg2.said.features,
             moves: false, // a server keeps its address
             is_client: true,
+            tail: u16::try_from(self.config.routing_token.len()).unwrap_or_default(),
             seed: hash_key(&mut *self.random.0),
             user: msg2.said.user.into(),
             ticket: msg2.ticket,
@@ -316,6 +317,26 @@ impl Client {
         let Ok(connection) = Connection::new(now, &session, parts) else { return false };
         self.state = State::Connected(Box::new(connection));
         true
+    }
+
+    /// Appends the next datagram.
+    fn append_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        match &mut self.state {
+            State::Connecting(attempt) => attempt.poll(now, &self.config, &mut *self.random.0, out),
+            State::Connected(connection) => {
+                if connection.wants_random() {
+                    connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
+                }
+                if let Some(server) = connection.write_ciphertext(now, out) {
+                    return Some(server.into());
+                }
+                match connection.append_transmit(now, out) {
+                    Next::Datagram(address) => Some(Transmit { address, ecn: connection.transmit_ecn() }),
+                    Next::Timeout(_) => None,
+                }
+            }
+            State::Idle | State::Failed => None,
+        }
     }
 
     fn fail(&mut self, reason: CloseReason) {
@@ -358,22 +379,9 @@ impl Machine for Client {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let now = self.tick(now);
-        match &mut self.state {
-            State::Connecting(attempt) => attempt.poll(now, &self.config, &mut *self.random.0, out),
-            State::Connected(connection) => {
-                if connection.wants_random() {
-                    connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
-                }
-                if let Some(server) = connection.write_ciphertext(now, out) {
-                    return Some(server.into());
-                }
-                match connection.append_transmit(now, out) {
-                    Next::Datagram(address) => Some(Transmit { address, ecn: connection.transmit_ecn() }),
-                    Next::Timeout(_) => None,
-                }
-            }
-            State::Idle | State::Failed => None,
-        }
+        let transmit = self.append_transmit(now, out)?;
+        out.extend_from_slice(&self.config.routing_token);
+        Some(transmit)
     }
 
     /// Call this when another network leads to the server. An encrypted session then goes on over that

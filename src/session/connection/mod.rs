@@ -160,6 +160,8 @@ pub(in crate::session) struct Parts {
     pub(in crate::session) moves: bool,
     /// Whether this end is the client, which pings until it hears the server.
     pub(in crate::session) is_client: bool,
+    /// Bytes that follow each datagram to the peer.
+    pub(in crate::session) tail: u16,
     pub(in crate::session) seed: [u64; 2],
     /// What the peer's application said in the handshake.
     pub(in crate::session) user: Box<[u8]>,
@@ -184,13 +186,15 @@ impl Connection {
             features,
             moves,
             is_client,
+            tail,
             seed,
             user,
             ticket,
         } = parts;
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
-        let mtu =
-            PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
+        let base = max_datagram.min(config.max_datagram);
+        let most = max_datagram.min(config.datagram_taken() - tail).max(base);
+        let mtu = PathMtu::new(base, most, tail);
         let features = config.features() & features;
         seal.set_update_after(config.key_update.into());
         if features & FEATURE_MASKS != 0 {

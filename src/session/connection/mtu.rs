@@ -18,10 +18,18 @@ pub(super) struct PathMtu {
     pub(super) current: u16,
     /// What every path carries.
     base: u16,
-    /// What both ends accept.
-    most: u16,
+    reach: Reach,
     /// `None`: no datagram was full yet, or none longer is accepted.
     pub(super) search: Option<Box<Search>>,
+}
+
+/// How far the search goes.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    /// The longest datagram that both ends accept.
+    most: u16,
+    /// Bytes that follow each datagram on the path, and count there.
+    tail: u16,
 }
 
 #[derive(Debug, Default)]
@@ -73,9 +81,9 @@ pub(super) struct ProbeCounts {
 }
 
 impl PathMtu {
-    /// Begins with datagrams of `base` bytes, and looks for longer ones up to `most`.
-    pub(super) const fn new(base: u16, most: u16) -> Self {
-        Self { current: base, base, most, search: None }
+    /// Begins with datagrams of `base` bytes, and looks for longer ones up to `most`, with `tail` bytes after each.
+    pub(super) const fn new(base: u16, most: u16, tail: u16) -> Self {
+        Self { current: base, base, reach: Reach { most, tail }, search: None }
     }
 
     /// The length that every path carries, for data that cannot be cut.
@@ -90,7 +98,7 @@ impl PathMtu {
 
     /// Whether longer datagrams are looked for.
     pub(super) const fn looks(&self) -> bool {
-        self.most > self.base
+        self.reach.most > self.base
     }
 
     /// Whether a datagram with data has to be [noted](Self::on_sent): a longer one would be of use, or it is long itself.
@@ -112,7 +120,7 @@ impl PathMtu {
     /// `patience` is how long an acknowledgement may take.
     pub(super) fn on_sent(&mut self, now: Time, pn: Seq16, len: usize, has_more: bool, patience: Duration) {
         let is_long = self.is_long(len);
-        let search = self.search.get_or_insert_with(|| Box::new(Search::new(self.most)));
+        let search = self.search.get_or_insert_with(|| Box::new(Search::new(self.reach.most)));
         search.is_wanted |= has_more || len + NEARLY >= usize::from(self.current);
         if is_long {
             let unheard =
@@ -155,13 +163,13 @@ impl PathMtu {
                 search.tries.waits = Some((left, now + patience));
                 return None;
             }
-            Some(_) => search.give_up(now, current, self.most),
+            Some(_) => search.give_up(now, current, self.reach),
             None => {}
         }
         if !search.is_wanted || search.not_before > now {
             return None;
         }
-        let size = search.next_size(current)?;
+        let size = search.next_size(current, self.reach)?;
         if search.tries.size != size {
             search.tries = Tries { size, ..Tries::default() };
         }
@@ -190,7 +198,7 @@ impl PathMtu {
         search.tries = Tries::default();
         search.first = None;
         self.current = size;
-        search.rest_if_done(now, size, self.most);
+        search.rest_if_done(now, size, self.reach);
         true
     }
 
@@ -198,7 +206,7 @@ impl PathMtu {
     pub(super) fn path_changed(&mut self) {
         if let Some(search) = &mut self.search {
             let Search { is_wanted, counts, .. } = **search;
-            **search = Search { is_wanted, counts, ..Search::new(self.most) };
+            **search = Search { is_wanted, counts, ..Search::new(self.reach.most) };
             self.current = self.base;
         }
     }
@@ -208,7 +216,7 @@ impl PathMtu {
         let Some(search) = self.search.as_ref().filter(|search| search.is_wanted) else { return Time::NEVER };
         match search.tries.waits {
             Some((_, until)) => until,
-            None if search.next_size(self.current).is_some() => search.not_before,
+            None if search.next_size(self.current, self.reach).is_some() => search.not_before,
             None => Time::NEVER,
         }
     }
@@ -264,36 +272,37 @@ impl Search {
         }
     }
 
-    fn give_up(&mut self, now: Time, current: u16, most: u16) {
+    fn give_up(&mut self, now: Time, current: u16, reach: Reach) {
         self.counts.lost += 1;
         self.tries.waits = None;
         if self.tries.stamps.iter().all(Option::is_some) {
             self.too_long = self.too_long.min(self.tries.size);
             self.first = self.first.filter(|first| *first < self.too_long);
             self.tries = Tries::default();
-            self.rest_if_done(now, current, most);
+            self.rest_if_done(now, current, reach);
         }
     }
 
     /// The length to try next; `None`: the search is done.
-    fn next_size(&self, current: u16) -> Option<u16> {
+    fn next_size(&self, current: u16, reach: Reach) -> Option<u16> {
         if self.tries.size > current {
             return Some(self.tries.size);
         }
         if let Some(first) = self.first.filter(|first| *first > current) {
             return Some(first);
         }
-        let usual = || USUAL.into_iter().filter(|size| (current + 1..self.too_long).contains(size));
+        let is_between = |size: &u16| (current + 1..self.too_long).contains(size);
+        let usual = || USUAL.into_iter().map(|size| size - reach.tail).filter(is_between);
         usual()
             .nth(usual().count() / 2)
             .or_else(|| (self.too_long > current + STEP).then_some(current.midpoint(self.too_long)))
     }
 
     /// Once the search is done, the next one starts only after a while.
-    fn rest_if_done(&mut self, now: Time, current: u16, most: u16) {
-        if self.next_size(current).is_none() {
+    fn rest_if_done(&mut self, now: Time, current: u16, reach: Reach) {
+        if self.next_size(current, reach).is_none() {
             self.not_before = now + RAISE_AFTER;
-            (self.too_long, self.first) = (most + 1, Some(most));
+            (self.too_long, self.first) = (reach.most + 1, Some(reach.most));
         }
     }
 
@@ -354,7 +363,7 @@ mod tests {
     /// through. Counts the long datagrams of an hour in which one datagram is sent every 10 ms.
     #[test]
     fn who_answers_probes_and_acknowledges_nothing_long_gets_ever_less_that_is_long() {
-        let mut mtu = PathMtu::new(1200, 1472);
+        let mut mtu = PathMtu::new(1200, 1472, 0);
         let mut long = [0; 4];
         for ms in (0..3_600_000).step_by(10) {
             let now = Time::from_millis(ms);
@@ -372,7 +381,7 @@ mod tests {
 
     #[test]
     fn nothing_is_judged_while_nothing_at_all_is_heard() {
-        let mut mtu = PathMtu::new(1200, 1472);
+        let mut mtu = PathMtu::new(1200, 1472, 0);
         mtu.on_sent(Time::ZERO, Seq16(0), 1200, true, PATIENCE);
         assert_eq!(mtu.poll(Time::ZERO, Time::ZERO, PATIENCE), Some(1472));
         mtu.on_probe(Time::ZERO, 1, PATIENCE);
@@ -389,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_late_answer_to_any_of_the_probes_of_a_size_counts() {
-        let mut mtu = PathMtu::new(1200, 1472);
+        let mut mtu = PathMtu::new(1200, 1472, 0);
         for probe in 0..3 {
             let now = Time::from_millis(200 * probe);
             mtu.on_sent(now, Seq16(0), 1200, true, PATIENCE);

@@ -79,6 +79,7 @@ impl World {
                 features: 0,
                 moves: false,
                 is_client: end == 0,
+                tail: 0,
                 seed: [1, 2],
                 user: Box::default(),
                 ticket: None,

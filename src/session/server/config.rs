@@ -4,8 +4,9 @@ use super::table::SHARDS_MAX;
 use crate::config::{ConfigError, unless};
 use crate::session::config::SessionConfig;
 use crate::session::token::{ServerKey, Verifier};
-use crate::session::wire::USER_MAX;
+use crate::session::wire::{ROUTING_TOKEN_MAX, USER_MAX};
 use crate::session::{Secret, Suite};
+use std::net::IpAddr;
 
 settings! {
     /// A server's sessions and limits.
@@ -79,6 +80,14 @@ settings! {
         /// Whether to ask the application about each client that may join; see
         /// [`Event::Requested`](crate::Event::Requested). Off by default.
         pub ask: bool = false;
+        /// Proxies that tell where their clients are, by version 2 of the PROXY protocol: at most 64. Limits then count the clients' own addresses, and
+        /// everything that names an address names theirs. The header is before each datagram, or only before the first that a proxy sends from a
+        /// port, which is not enough for shards. From these addresses nothing is taken without one. Whoever can send from them can claim to be any
+        /// client, so block them at the edge of your network. Empty, the default: nobody is believed.
+        pub proxies: Vec<IpAddr> = Vec::new(), 0..=64;
+        /// How many bytes of a [routing token](crate::ClientConfig::routing_token) follow each datagram, because the proxy leaves it there: 0 to 20. All clients
+        /// then have one of that length.
+        pub routing_token: u8 = 0, 0..=ROUTING_TOKEN_MAX as u64, "bytes";
         /// Whether the address of a client may change. Needs encryption. On by default.
         pub migration: bool = true;
     }

@@ -38,6 +38,11 @@ impl Server {
             self.stats.dropped += 1;
             return;
         }
+        if let Some(proxies) = &mut self.proxies
+            && from.address == peer.connection.peer_addr()
+        {
+            proxies.hold(id, from.address);
+        }
         agenda.list(id, &mut peer.place.entry);
         let heeds_ids = sid != id || peer.connection.wants_ids(now);
         if let Some(answer) = peer.half_open.take() {
@@ -117,8 +122,15 @@ impl Server {
                 peer.connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
             }
             let due = match peer.connection.append_transmit(now, out) {
-                Next::Datagram(address) => {
+                Next::Datagram(to) => {
                     agenda.sent(out.len() - start);
+                    let address = match &self.proxies {
+                        Some(proxies) if peer.half_open.is_none() && to == peer.connection.peer_addr() => {
+                            proxies.way_of(id).unwrap_or(to)
+                        }
+                        Some(proxies) => proxies.way(to),
+                        None => to,
+                    };
                     return Some(Transmit { address, ecn: peer.connection.transmit_ecn() });
                 }
                 Next::Timeout(due) => due,

@@ -18,6 +18,7 @@ mod kem;
 mod memory;
 mod names;
 mod opening;
+mod proxies;
 mod replies;
 mod seat;
 mod shuffle;
@@ -40,14 +41,16 @@ use super::shape::Shape;
 use super::wire::{KemCiphertext, Packet, PacketError};
 use super::{Random, SessionConfig, Suite, hash_key, random};
 use crate::config::ConfigError;
-use crate::machine::{Arrival, Machine, Transmit};
+use crate::machine::{Arrival, Machine, Transmit, is_beside_udp};
 use crate::time::Time;
 use admission::Tokens;
+use proxies::Proxies;
 use rand_core::CryptoRng;
 use replies::{REPLIES_MAX, Rates, Reply};
 use seat::{Peer, Seats};
 use stats::{Quiet, Refusal};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tickets::Tickets;
@@ -68,10 +71,13 @@ pub struct Server {
     /// Events for the application about clients that ask to join.
     notices: VecDeque<(SessionId, Event)>,
     ended: Option<(SessionId, Box<Peer>)>,
-    replies: VecDeque<Reply>,
+    /// Where each goes.
+    replies: VecDeque<(SocketAddr, Reply)>,
     rates: Rates,
     quiet: Quiet,
     tokens: Option<Tokens>,
+    /// Where clients are behind proxies.
+    proxies: Option<Proxies>,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -107,6 +113,7 @@ impl Server {
             rates,
             quiet: Quiet::default(),
             tokens: Tokens::of(config),
+            proxies: Proxies::new(&config.proxies, || hash_key(rng)),
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
@@ -252,6 +259,25 @@ impl Server {
         datagram: &mut [u8],
         servers: usize,
     ) -> Option<usize> {
+        let has_any = !datagram.is_empty();
+        let (from, datagram) = match &mut self.proxies {
+            None => (from, datagram),
+            Some(proxies) => match proxies.open(from, datagram) {
+                Ok((_, [])) if has_any => {
+                    self.stats.datagrams += 1; // only a header
+                    return None;
+                }
+                Ok(opened) => opened,
+                Err(refusal) => {
+                    self.stats.datagrams += 1;
+                    self.count(now, from.address, refusal);
+                    return None;
+                }
+            },
+        };
+        let routing_token = if is_beside_udp(from.address) { 0 } else { self.config.routing_token };
+        let len = datagram.len().saturating_sub(routing_token.into());
+        let datagram = datagram.get_mut(..len).unwrap_or_default();
         let packet = Packet::decode(datagram);
         let sid = packet.as_ref().ok().and_then(Packet::sid);
         if let Some(sid) = sid {

@@ -155,6 +155,7 @@ impl Server {
                 features: guest.features,
                 moves: self.config.migration && guest.suite != Suite::Checked,
                 is_client: false,
+                tail: 0,
                 seed: hash_key(&mut *self.random.0),
                 user: std::mem::take(&mut guest.user),
             };

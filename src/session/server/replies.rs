@@ -15,14 +15,13 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Short {
-        to: SocketAddr,
         len: usize,
         bytes: [u8; CHALLENGE_LEN],
     },
     /// The ACCEPT of an attempt, to one of the addresses that it came from.
-    Answer(SocketAddr, Mark),
+    Answer(Mark),
     /// The encapsulation key of its session.
-    KemKey(SocketAddr, Mark),
+    KemKey(Mark),
 }
 
 /// Limits how often strangers are answered.
@@ -115,12 +114,13 @@ impl Server {
         self.scratch.clear();
         write(&mut self.scratch);
         let (len, bytes) = (self.scratch.len(), concat(&[&self.scratch]));
-        self.reply(now, to, Reply::Short { to, len, bytes });
+        self.reply(now, to, Reply::Short { len, bytes });
     }
 
     pub(super) fn reply(&mut self, now: Time, to: SocketAddr, reply: Reply) {
         if self.replies.len() < REPLIES_MAX {
-            self.replies.push_back(reply);
+            let way = self.proxies.as_ref().map_or(to, |proxies| proxies.way(to));
+            self.replies.push_back((way, reply));
         } else {
             self.count(now, to, Refusal::Replies);
         }
@@ -128,9 +128,9 @@ impl Server {
 
     /// Replies to a CONNECT with the ACCEPT of its attempt.
     pub(super) fn reply_answer(&mut self, now: Time, to: SocketAddr, mark: Mark) {
-        self.reply(now, to, Reply::Answer(to, mark));
+        self.reply(now, to, Reply::Answer(mark));
         if self.seats.kem_key(mark).is_some() {
-            self.reply(now, to, Reply::KemKey(to, mark));
+            self.reply(now, to, Reply::KemKey(mark));
         }
     }
 
@@ -140,13 +140,11 @@ impl Server {
     }
 
     pub(super) fn append_reply(&mut self, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        while let Some(reply) = self.replies.pop_front() {
-            let (to, bytes) = match &reply {
-                Reply::Short { to, len, bytes } => (*to, bytes.get(..*len)),
-                Reply::Answer(to, mark) => {
-                    (*to, self.seats.answer(self.now, *mark).map(|answer| &*answer.accept))
-                }
-                Reply::KemKey(to, mark) => (*to, self.seats.kem_key(*mark)),
+        while let Some((to, reply)) = self.replies.pop_front() {
+            let bytes = match &reply {
+                Reply::Short { len, bytes } => bytes.get(..*len),
+                Reply::Answer(mark) => self.seats.answer(self.now, *mark).map(|answer| &*answer.accept),
+                Reply::KemKey(mark) => self.seats.kem_key(*mark),
             };
             if let Some(bytes) = bytes {
                 buf.extend_from_slice(bytes);

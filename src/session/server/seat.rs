@@ -322,6 +322,9 @@ impl Server {
                 if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
                     tokens.leave(pass, id);
                 }
+                if let Some(proxies) = &mut self.proxies {
+                    proxies.release(id);
+                }
                 self.stats.unconfirmed += u64::from(peer.half_open.is_some());
                 peer.half_open.as_ref().map_or((false, None), |answer| (answer.is_told, answer.nonce))
             }

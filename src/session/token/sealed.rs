@@ -3,7 +3,7 @@
 use super::{ADDRESSES_MAX, LATEST, LIFE_MAX, PublicToken, TokenError};
 use crate::session::concat;
 use crate::session::crypto::CRYPTO;
-use crate::session::wire::Reader;
+use crate::session::wire::{ROUTING_TOKEN_MAX, Reader};
 use crate::session::{Secret, Suite};
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
@@ -35,6 +35,8 @@ pub struct Order<'a> {
     pub addresses: &'a [SocketAddr],
     /// The public half of the server's key, if the suite needs it.
     pub server_key: Option<[u8; 32]>,
+    /// What the client's datagrams end with, if a proxy finds the server by that: at most 20 bytes. Empty: there is no such proxy.
+    pub routing_token: &'a [u8],
     /// The application's data, at most [`USER_MAX`](super::USER_MAX) bytes. The client cannot read it.
     pub user: &'a [u8],
 }
@@ -80,6 +82,7 @@ impl ServerKey {
             psk: grant.psk,
             server_key: order.server_key,
             addresses: addresses.to_vec(),
+            routing_token: order.routing_token.to_vec(),
             sealed,
         })
     }
@@ -136,6 +139,9 @@ impl Order<'_> {
         }
         if addresses.iter().any(|at| at.port() == 0) {
             return wrong("addresses", "must have a port");
+        }
+        if self.routing_token.len() > ROUTING_TOKEN_MAX {
+            return wrong("routing_token", "must be 20 bytes or less");
         }
         Ok(())
     }

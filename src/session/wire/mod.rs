@@ -17,6 +17,7 @@ mod frame;
 mod frame_writer;
 mod packet;
 mod payload;
+mod proxied;
 
 pub use super::shape::SHAPE_MAX;
 pub use deny::DenyReason;
@@ -30,6 +31,7 @@ pub use packet::{
     is_ticket,
 };
 pub use payload::{Msg1, Msg2, TICKET_LEN};
+pub use proxied::ProxyHeader;
 
 pub(in crate::session) use crate::wire::reader::{Reader, Short};
 pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};
@@ -38,6 +40,8 @@ pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair
 pub const VERSION: u8 = 1;
 /// Most bytes of a handshake datagram, and of any other datagram on an unknown path.
 pub const DATAGRAM_MAX: usize = 1200;
+/// Most bytes of a routing token, which follows each datagram of a client: with it, [`DATAGRAM_MAX`] bytes still fit into the 1280 of IPv6.
+pub const ROUTING_TOKEN_MAX: usize = 20;
 /// Most bytes of DATA, on the widest path that is probed for.
 pub const DATA_MAX: usize = 9000;
 /// Bytes of a cookie.

@@ -138,6 +138,7 @@ mod tests {
             expires: created + 45,
             addresses: &[([127, 0, 0, 1], port).into()],
             server_key: None,
+            routing_token: b"",
             user: b"gold",
         };
         ServerKey::new(9, 1, key).mint(&order, [3; 32], [4; 24]).unwrap().encode().to_vec()

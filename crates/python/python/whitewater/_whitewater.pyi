@@ -337,12 +337,14 @@ class ServerKey:
         user: _Bytes | None = None,
         suite: Suite | None = None,
         server_key: _Bytes | None = None,
+        routing_token: _Bytes | None = None,
         now: int | None = None,
     ) -> Token:
         """Makes a token that is valid for 45 s, or ``expires_in``, at most 600.
 
         ``addresses``: of the server, the best first, 1 to 4. ``match_id``: 16 bytes. ``user``: at most 256 bytes, which the client cannot
-        read. ``server_key``: the server's public key, if the suite has one. ``now``: seconds since 1970, if not by the system's clock.
+        read. ``server_key``: the server's public key, if the suite has one. ``routing_token``: what the client's datagrams end with, so that a
+        proxy finds the server by it, at most 20 bytes. ``now``: seconds since 1970, if not by the system's clock.
         """
 
     @property
@@ -388,6 +390,7 @@ class ClientConfig:
         psk: _Bytes = ...,
         server_key: _Bytes = ...,
         ticket: _Bytes = ...,
+        routing_token: _Bytes = ...,
         user: _Bytes = ...,
         hello: int = ...,
         deadline: float = ...,
@@ -400,6 +403,7 @@ class ClientConfig:
         psk: _Bytes,
         *,
         ticket: _Bytes = ...,
+        routing_token: _Bytes = ...,
         user: _Bytes = ...,
         hello: int = ...,
         deadline: float = ...,
@@ -412,6 +416,7 @@ class ClientConfig:
         token: Token,
         *,
         ticket: _Bytes = ...,
+        routing_token: _Bytes = ...,
         user: _Bytes = ...,
         hello: int = ...,
         deadline: float = ...,
@@ -423,6 +428,7 @@ class ClientConfig:
         session: SessionConfig,
         *,
         ticket: _Bytes = ...,
+        routing_token: _Bytes = ...,
         user: _Bytes = ...,
         hello: int = ...,
         deadline: float = ...,
@@ -458,6 +464,8 @@ class ServerConfig:
         deny_protocol: bool = ...,
         ask: bool = ...,
         migration: bool = ...,
+        proxies: list[str] = ...,
+        routing_token: int = ...,
     ) -> ServerConfig:
         """Any suites, with what they need: a ``psk``, the server's private key."""
 
@@ -482,6 +490,8 @@ class ServerConfig:
         deny_protocol: bool = ...,
         ask: bool = ...,
         migration: bool = ...,
+        proxies: list[str] = ...,
+        routing_token: int = ...,
     ) -> ServerConfig:
         """For clients with the same secret: 32 random bytes, not a password."""
 
@@ -506,6 +516,8 @@ class ServerConfig:
         deny_protocol: bool = ...,
         ask: bool = ...,
         migration: bool = ...,
+        proxies: list[str] = ...,
+        routing_token: int = ...,
     ) -> ServerConfig:
         """For clients with a connect token that ``key`` has made."""
 
@@ -526,6 +538,8 @@ class ServerConfig:
         deny_protocol: bool = ...,
         ask: bool = ...,
         migration: bool = ...,
+        proxies: list[str] = ...,
+        routing_token: int = ...,
     ) -> ServerConfig:
         """Without encryption: for local networks and tests."""
 

@@ -22,6 +22,7 @@ use blake2::digest::{FixedOutput, KeyInit as _, Update};
 ///     expires: now + 45,
 ///     addresses: &["192.0.2.1:4000".parse()?],
 ///     server_key: None,
+///     routing_token: b"",
 ///     user: b"red team",
 /// };
 /// let bytes = fleet.server_key(5, 0).mint(&order, [2; 32], [3; 24])?.encode();

@@ -1,0 +1,203 @@
+//! Clients behind a proxy that tells where they are: limits, proofs and events know them by their own addresses.
+
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use crate::common;
+
+use common::ms;
+use common::sessions::{SUITE, World, client_address, client_config, on, random, server_config};
+use common::told::{PROXY, Proxy, header};
+
+use std::net::SocketAddr;
+use whitewater::inside::session::wire::{DenyReason, Hello};
+use whitewater::rand_core::Rng as _;
+use whitewater::session::Suite;
+use whitewater::{CloseReason, Event, ServerConfig, SessionConfig};
+use whitewater_sim::{LinkConfig, Loss};
+
+fn behind(seed: u64, tells_each: bool, config: ServerConfig) -> World {
+    let mut world = World::new(seed, &ServerConfig { proxies: vec![PROXY.into()], ..config });
+    world.proxy = Some(Proxy::new(tells_each));
+    world
+}
+
+fn default(suite: Suite) -> ServerConfig {
+    server_config(&SessionConfig::default(), suite)
+}
+
+fn path(loss: f64) -> LinkConfig {
+    LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
+}
+
+fn add(world: &mut World, loss: f64, suite: Suite) -> usize {
+    world.add(&path(loss), &path(loss), &SessionConfig::default(), client_config(suite))
+}
+
+fn is_up(world: &World, client: usize) -> bool {
+    world.clients[client].session.is_connected()
+}
+
+/// Sends a message each way in so many turns of 50 ms, and checks that each arrives.
+fn talk(world: &mut World, turns: u8) {
+    for turn in 0..turns {
+        world.client().send(on(0), &[turn; 50]).unwrap();
+        world.session().send(on(0), &[turn; 50]).unwrap();
+        world.run(50);
+    }
+    world.run(3000);
+    for turn in 0..turns {
+        assert_eq!(world.session().recv(on(0)).unwrap(), [turn; 50][..]);
+        assert_eq!(world.client().recv(on(0)).unwrap(), [turn; 50][..]);
+    }
+}
+
+#[test]
+fn each_client_of_a_proxy_has_the_limits_of_its_own_address() {
+    for tells_each in [true, false] {
+        let limited = ServerConfig { sessions_per_address: 1, half_open_per_address: 1, ..default(SUITE) };
+        let mut world = behind(1, tells_each, limited);
+        for _ in 0..40 {
+            add(&mut world, 0.0, SUITE);
+        }
+        world.run(3000);
+        assert!((0..40).all(|client| is_up(&world, client)), "40 clients of one proxy");
+        let met: Vec<_> =
+            world.sessions.iter().map(|id| world.server.connection(*id).unwrap().peer_addr()).collect();
+        assert!((0..40).all(|client| met.contains(&world.address(client))), "{met:?}");
+        let second = add(&mut world, 0.0, SUITE);
+        world.rebind(second, client_address(1, 2000)); // of the first client's address
+        world.run(15_000);
+        assert_eq!(world.clients[second].closed(), Some(CloseReason::Denied(DenyReason::Busy)));
+    }
+}
+
+#[test]
+fn sessions_outlive_a_restart_of_their_proxy_without_a_move_even_if_they_are_not_encrypted() {
+    let each =
+        |seed| [true, false].map(|tells_each| [SUITE, Suite::Checked].map(|suite| (seed, tells_each, suite)));
+    for (seed, tells_each, suite) in (1..=20).flat_map(each).flatten() {
+        let mut world = behind(seed, tells_each, default(suite));
+        add(&mut world, 0.1, suite);
+        world.connect();
+        talk(&mut world, 20);
+        world.proxy.as_mut().unwrap().restart();
+        talk(&mut world, 20);
+        let moved = world.events.iter().any(|(.., event)| matches!(event, Event::Moved { .. }));
+        assert!(!moved && world.closed().is_none(), "seed {seed}");
+    }
+}
+
+#[test]
+#[cfg(feature = "crypto")]
+fn a_client_that_moves_behind_the_proxy_is_known_by_its_new_address() {
+    let mut world = behind(1, true, default(SUITE));
+    add(&mut world, 0.0, SUITE);
+    world.connect();
+    let (old, new) = (world.address(0), client_address(77, 7777));
+    world.rebind(0, new);
+    talk(&mut world, 20);
+    let moved = world.events.iter().find_map(|(.., event)| match event {
+        Event::Moved { from, to } => Some((*from, *to)),
+        _ => None,
+    });
+    assert_eq!(moved, Some((old, new)));
+}
+
+#[test]
+fn headers_of_strangers_are_malformed_and_datagrams_without_one_are_not_taken_from_a_proxy() {
+    let mut world = behind(1, true, default(SUITE));
+    add(&mut world, 0.0, SUITE);
+    world.connect();
+    world.proxy = None; // by hand from here
+    let mut hello = Vec::new();
+    let (suite, cid) = (SUITE.code(), 5);
+    Hello { suite, protocol_id: 0, cid, client_stamp: 1, size: 1200 }.encode(&mut hello).unwrap();
+    let told = [header(world.address(0)), hello.clone()].concat();
+    let proxy = SocketAddr::from((PROXY, 9));
+    let before = world.server.stats();
+    world.inject(client_address(200, 1), &told);
+    assert_eq!(world.server.stats().rejected.malformed, before.rejected.malformed + 1);
+    let of_tcp = [&told[..13], &[0x11], &told[14..]].concat();
+    for datagram in [&hello[..], &[], &told[..12], &told[..20], &of_tcp] {
+        world.inject(proxy, datagram);
+    }
+    let rejected = world.server.stats().rejected;
+    assert_eq!(rejected.proxy, before.rejected.proxy + 5, "{rejected:?}");
+    assert_eq!(world.server.stats().challenges, before.challenges);
+    assert!(world.strangers.is_empty());
+
+    world.inject(proxy, &told[..28]); // a header alone
+    world.inject(proxy, &hello);
+    assert_eq!(world.server.stats().challenges, before.challenges + 1, "the proxy has said whose it is");
+    assert_eq!(world.strangers.pop().unwrap().0, proxy);
+    let own = [&told[..12], &[0x20, 0, 0, 0], &hello].concat();
+    world.inject(SocketAddr::from((PROXY, 10)), &own);
+    assert_eq!(world.strangers.pop().unwrap().0.port(), 10, "a proxy may ask for itself");
+}
+
+#[test]
+fn strangers_behind_the_proxy_cannot_displace_the_way_to_a_client() {
+    for tells_each in [true, false] {
+        let mut world = behind(3, tells_each, default(SUITE));
+        add(&mut world, 0.0, SUITE);
+        world.connect();
+        talk(&mut world, 3);
+        let (mut rng, mut hello) = (random(3, 99), Vec::new());
+        Hello { suite: SUITE.code(), protocol_id: 0, cid: 9, client_stamp: 1, size: 512 }
+            .encode(&mut hello)
+            .unwrap();
+        for _ in 0..20_000 {
+            world.inject((rng.next_u32().to_le_bytes(), 9).into(), &hello);
+        }
+        world.strangers.clear();
+        world.session().send(on(0), b"hello").unwrap();
+        world.run(35); // the way to the client takes 30 ms, and it has not spoken since
+        assert_eq!(world.client().recv(on(0)).unwrap(), b"hello"[..]);
+        talk(&mut world, 10);
+        assert!(world.closed().is_none());
+    }
+}
+
+#[test]
+fn a_forged_datagram_by_the_proxy_diverts_nothing_from_a_session() {
+    for is_behind in [true, false] {
+        let mut world = behind(4, true, default(SUITE));
+        if !is_behind {
+            world.proxy = None; // this client is reached directly
+        }
+        add(&mut world, 0.0, SUITE);
+        world.connect();
+        talk(&mut world, 3);
+        let forged = [&header(world.address(0))[..], &[0xa6; 100]].concat();
+        for round in 0..20_u8 {
+            let proxy = world.proxy.take(); // by another port of the proxy
+            world.inject((PROXY, 9).into(), &forged);
+            world.proxy = proxy;
+            world.session().send(on(0), &[round; 9]).unwrap();
+            world.run(35);
+            assert_eq!(world.client().recv(on(0)).unwrap(), [round; 9][..]);
+        }
+        // The forged session is unknown, which is said where it came from, in fewer bytes.
+        let is_reset = |(to, bytes): &(SocketAddr, Vec<u8>)| *to == (PROXY, 9).into() && bytes.len() == 21;
+        assert!(world.strangers.iter().all(is_reset) && world.closed().is_none(), "{:?}", world.strangers);
+    }
+}
+
+#[test]
+fn a_port_of_the_proxy_that_another_client_gets_is_that_clients() {
+    for tells_each in [true, false] {
+        let mut world = behind(5, tells_each, default(SUITE));
+        add(&mut world, 0.0, SUITE);
+        world.connect();
+        talk(&mut world, 3);
+        world.clients[0].frozen = true;
+        world.proxy.as_mut().unwrap().restart();
+        let other = add(&mut world, 0.0, SUITE); // it gets the port of the first
+        world.run(3000);
+        assert!(is_up(&world, other));
+        let id = *world.sessions.last().unwrap();
+        assert_eq!(world.server.connection(id).unwrap().peer_addr(), world.address(other));
+        world.clients[0].frozen = false;
+        talk(&mut world, 10);
+    }
+}
