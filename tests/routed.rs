@@ -6,9 +6,12 @@
 mod quilkin;
 #[path = "common/router.rs"]
 mod router;
+#[path = "common/told.rs"]
+#[expect(dead_code, reason = "its proxy is for virtual time")]
+mod told;
 
 use quilkin::Quilkin;
-use router::{Router, Token};
+use router::{Passes, Router, Token};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
@@ -30,9 +33,28 @@ const LEFT: u16 = 3;
 #[test]
 fn a_hundred_players_keep_their_sessions_through_loss_a_restart_of_the_proxy_and_a_server_that_drains() {
     let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut fleet = Fleet::start("127.0.0.1", address);
+    let mut fleet = Fleet::start("127.0.0.1", address, Passes::Payload);
     let servers = fleet.routes();
-    fleet.play(|| Router::start(address, &servers, 20));
+    fleet.play(|| Router::start(address, &servers, 20, Passes::Payload));
+    assert!(fleet.moved >= 90, "{} sessions have moved with the proxy", fleet.moved);
+}
+
+#[test]
+fn behind_a_proxy_that_tells_who_they_are_no_session_moves_and_servers_know_where_the_players_are() {
+    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut fleet = Fleet::start("127.0.0.1", address, Passes::Told);
+    let servers = fleet.routes();
+    fleet.play(|| Router::start(address, &servers, 20, Passes::Told));
+    assert_eq!(fleet.moved, 0);
+    let mut ports: Vec<_> =
+        fleet.players.iter().map(|player| player.client.local_addr().unwrap().port()).collect();
+    let server = fleet.servers[1].machine();
+    let mut met: Vec<_> =
+        fleet.sessions[1].iter().filter_map(|id| server.peer_addr(*id)).map(|at| at.port()).collect();
+    ports.sort_unstable();
+    met.sort_unstable();
+    assert_eq!(met, ports);
+    assert!(fleet.servers.iter().all(|server| server.stats().rejected.proxy == 0));
 }
 
 /// Quilkin refuses datagrams from loopback, so this needs a network of its own, with an address that is none.
@@ -54,7 +76,7 @@ fn the_same_behind_quilkin() {
         return assert!(output.status.success() && out.contains("1 passed"), "{out}{err}");
     }
     let address = SocketAddr::new(HERE.parse().unwrap(), 7777);
-    let mut fleet = Fleet::start(HERE, address);
+    let mut fleet = Fleet::start(HERE, address, Passes::Payload);
     let servers = fleet.routes();
     fleet.play(|| Quilkin::start(&program, address.port(), &servers));
 }
@@ -66,6 +88,8 @@ struct Fleet {
     sessions: [Vec<SessionId>; 2],
     players: Vec<Player>,
     minted: u8,
+    /// Moves of sessions to another address.
+    moved: usize,
 }
 
 struct Player {
@@ -84,20 +108,23 @@ fn session() -> SessionConfig {
 }
 
 impl Fleet {
-    fn start(host: &str, proxy: SocketAddr) -> Self {
+    fn start(host: &str, proxy: SocketAddr, passes: Passes) -> Self {
         let servers = [0, 1].map(|index| {
             let tokens = ServerConfig::tokens(session(), key(index));
-            // All clients have the address of the proxy.
+            let is_told = passes == Passes::Told;
+            // All clients have one address, that of the proxy or of this machine.
             let config = ServerConfig {
                 sessions_per_address: tokens.max_sessions,
                 half_open_per_address: tokens.half_open,
                 accepts_per_second: 1000,
                 accept_burst: 1000,
+                routing_token: if is_told { 8 } else { 0 },
+                proxies: if is_told { vec![proxy.ip()] } else { Vec::new() },
                 ..tokens
             };
             Server::bind((host, 0), &config).unwrap()
         });
-        Self { proxy, servers, sessions: [Vec::new(), Vec::new()], players: Vec::new(), minted: 0 }
+        Self { proxy, servers, sessions: [Vec::new(), Vec::new()], players: Vec::new(), minted: 0, moved: 0 }
     }
 
     /// Which token leads to which server.
@@ -205,6 +232,7 @@ impl Fleet {
                     match event {
                         Event::Connected => self.sessions[index].push(id),
                         Event::Closed { reason, .. } => assert_eq!(reason, CloseReason::Peer(LEFT)),
+                        Event::Moved { .. } => self.moved += 1,
                         _ => {}
                     }
                     while let Some(_line) = server.recv(id, TALK) {

@@ -8,16 +8,16 @@ use common::ms;
 use common::sessions::{SUITE, World, client_address, client_config, on, random, server_config};
 use common::told::{PROXY, Proxy, header};
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use whitewater::inside::session::wire::{DenyReason, Hello};
 use whitewater::rand_core::Rng as _;
 use whitewater::session::Suite;
-use whitewater::{CloseReason, Event, ServerConfig, SessionConfig};
+use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
-fn behind(seed: u64, tells_each: bool, config: ServerConfig) -> World {
+fn behind(seed: u64, config: ServerConfig) -> World {
     let mut world = World::new(seed, &ServerConfig { proxies: vec![PROXY.into()], ..config });
-    world.proxy = Some(Proxy::new(tells_each));
+    world.proxy = Some(Proxy::new());
     world
 }
 
@@ -53,30 +53,26 @@ fn talk(world: &mut World, turns: u8) {
 
 #[test]
 fn each_client_of_a_proxy_has_the_limits_of_its_own_address() {
-    for tells_each in [true, false] {
-        let limited = ServerConfig { sessions_per_address: 1, half_open_per_address: 1, ..default(SUITE) };
-        let mut world = behind(1, tells_each, limited);
-        for _ in 0..40 {
-            add(&mut world, 0.0, SUITE);
-        }
-        world.run(3000);
-        assert!((0..40).all(|client| is_up(&world, client)), "40 clients of one proxy");
-        let met: Vec<_> =
-            world.sessions.iter().map(|id| world.server.connection(*id).unwrap().peer_addr()).collect();
-        assert!((0..40).all(|client| met.contains(&world.address(client))), "{met:?}");
-        let second = add(&mut world, 0.0, SUITE);
-        world.rebind(second, client_address(1, 2000)); // of the first client's address
-        world.run(15_000);
-        assert_eq!(world.clients[second].closed(), Some(CloseReason::Denied(DenyReason::Busy)));
+    let limited = ServerConfig { sessions_per_address: 1, half_open_per_address: 1, ..default(SUITE) };
+    let mut world = behind(1, limited);
+    for _ in 0..40 {
+        add(&mut world, 0.0, SUITE);
     }
+    world.run(3000);
+    assert!((0..40).all(|client| is_up(&world, client)), "40 clients of one proxy");
+    let met: Vec<_> =
+        world.sessions.iter().map(|id| world.server.connection(*id).unwrap().peer_addr()).collect();
+    assert!((0..40).all(|client| met.contains(&world.address(client))), "{met:?}");
+    let second = add(&mut world, 0.0, SUITE);
+    world.rebind(second, client_address(1, 2000)); // of the first client's address
+    world.run(15_000);
+    assert_eq!(world.clients[second].closed(), Some(CloseReason::Denied(DenyReason::Busy)));
 }
 
 #[test]
 fn sessions_outlive_a_restart_of_their_proxy_without_a_move_even_if_they_are_not_encrypted() {
-    let each =
-        |seed| [true, false].map(|tells_each| [SUITE, Suite::Checked].map(|suite| (seed, tells_each, suite)));
-    for (seed, tells_each, suite) in (1..=20).flat_map(each).flatten() {
-        let mut world = behind(seed, tells_each, default(suite));
+    for (seed, suite) in (1..=20).flat_map(|seed| [(seed, SUITE), (seed, Suite::Checked)]) {
+        let mut world = behind(seed, default(suite));
         add(&mut world, 0.1, suite);
         world.connect();
         talk(&mut world, 20);
@@ -90,7 +86,7 @@ fn sessions_outlive_a_restart_of_their_proxy_without_a_move_even_if_they_are_not
 #[test]
 #[cfg(feature = "crypto")]
 fn a_client_that_moves_behind_the_proxy_is_known_by_its_new_address() {
-    let mut world = behind(1, true, default(SUITE));
+    let mut world = behind(1, default(SUITE));
     add(&mut world, 0.0, SUITE);
     world.connect();
     let (old, new) = (world.address(0), client_address(77, 7777));
@@ -104,8 +100,30 @@ fn a_client_that_moves_behind_the_proxy_is_known_by_its_new_address() {
 }
 
 #[test]
+fn tickets_and_resets_are_for_the_address_of_a_client_whatever_the_port_of_its_proxy() {
+    let config = ServerConfig { proxies: vec![PROXY.into()], reset_key: Some([3; 16]), ..default(SUITE) };
+    let mut world = behind(6, config.clone());
+    add(&mut world, 0.0, SUITE);
+    world.rebind(0, client_address(2, 999)); // the next client has this address, and another port
+    world.connect();
+    let ticket = world.client().ticket().to_vec();
+    world.proxy.as_mut().unwrap().restart();
+    let with_ticket = ClientConfig { ticket, ..client_config(SUITE) };
+    let second = world.add(&path(0.0), &path(0.0), &SessionConfig::default(), with_ticket);
+    world.run(61);
+    assert!(is_up(&world, second), "after one round trip");
+    assert_eq!(world.server.stats().tickets, 1);
+
+    world.server = whitewater::session::Server::new(&config, random(8, 1000)).unwrap();
+    world.proxy.as_mut().unwrap().restart();
+    world.clients[second].session.connection_mut().unwrap().send(on(0), b"are you there?").unwrap();
+    world.run(1000);
+    assert_eq!(world.clients[second].closed(), Some(CloseReason::ServerForgot));
+}
+
+#[test]
 fn headers_of_strangers_are_malformed_and_datagrams_without_one_are_not_taken_from_a_proxy() {
-    let mut world = behind(1, true, default(SUITE));
+    let mut world = behind(1, default(SUITE));
     add(&mut world, 0.0, SUITE);
     world.connect();
     world.proxy = None; // by hand from here
@@ -117,51 +135,57 @@ fn headers_of_strangers_are_malformed_and_datagrams_without_one_are_not_taken_fr
     let before = world.server.stats();
     world.inject(client_address(200, 1), &told);
     assert_eq!(world.server.stats().rejected.malformed, before.rejected.malformed + 1);
+    let twice = [header(world.address(0)), told.clone()].concat(); // the second one is the client's own
+    world.inject(proxy, &twice);
+    assert_eq!(world.server.stats().rejected.malformed, before.rejected.malformed + 2);
     let of_tcp = [&told[..13], &[0x11], &told[14..]].concat();
     for datagram in [&hello[..], &[], &told[..12], &told[..20], &of_tcp] {
         world.inject(proxy, datagram);
     }
+    world.inject(proxy, &told[..28]); // a header alone, which says nothing of what comes next
+    world.inject(proxy, &hello);
     let rejected = world.server.stats().rejected;
-    assert_eq!(rejected.proxy, before.rejected.proxy + 5, "{rejected:?}");
+    assert_eq!(rejected.proxy, before.rejected.proxy + 6, "{rejected:?}");
     assert_eq!(world.server.stats().challenges, before.challenges);
     assert!(world.strangers.is_empty());
 
-    world.inject(proxy, &told[..28]); // a header alone
-    world.inject(proxy, &hello);
-    assert_eq!(world.server.stats().challenges, before.challenges + 1, "the proxy has said whose it is");
+    world.inject(proxy, &told);
+    assert_eq!(world.server.stats().challenges, before.challenges + 1);
     assert_eq!(world.strangers.pop().unwrap().0, proxy);
     let own = [&told[..12], &[0x20, 0, 0, 0], &hello].concat();
     world.inject(SocketAddr::from((PROXY, 10)), &own);
     assert_eq!(world.strangers.pop().unwrap().0.port(), 10, "a proxy may ask for itself");
+    let mapped = SocketAddr::new(Ipv4Addr::from(PROXY).to_ipv6_mapped().into(), 11); // at a socket of both families
+    world.inject(mapped, &[header("[2001:db8::1]:4000".parse().unwrap()), hello].concat());
+    assert_eq!(world.strangers.pop().unwrap().0, mapped);
+    assert_eq!(world.server.stats().challenges, before.challenges + 3);
 }
 
 #[test]
 fn strangers_behind_the_proxy_cannot_displace_the_way_to_a_client() {
-    for tells_each in [true, false] {
-        let mut world = behind(3, tells_each, default(SUITE));
-        add(&mut world, 0.0, SUITE);
-        world.connect();
-        talk(&mut world, 3);
-        let (mut rng, mut hello) = (random(3, 99), Vec::new());
-        Hello { suite: SUITE.code(), protocol_id: 0, cid: 9, client_stamp: 1, size: 512 }
-            .encode(&mut hello)
-            .unwrap();
-        for _ in 0..20_000 {
-            world.inject((rng.next_u32().to_le_bytes(), 9).into(), &hello);
-        }
-        world.strangers.clear();
-        world.session().send(on(0), b"hello").unwrap();
-        world.run(35); // the way to the client takes 30 ms, and it has not spoken since
-        assert_eq!(world.client().recv(on(0)).unwrap(), b"hello"[..]);
-        talk(&mut world, 10);
-        assert!(world.closed().is_none());
+    let mut world = behind(3, default(SUITE));
+    add(&mut world, 0.0, SUITE);
+    world.connect();
+    talk(&mut world, 3);
+    let (mut rng, mut hello) = (random(3, 99), Vec::new());
+    Hello { suite: SUITE.code(), protocol_id: 0, cid: 9, client_stamp: 1, size: 512 }
+        .encode(&mut hello)
+        .unwrap();
+    for _ in 0..20_000 {
+        world.inject((rng.next_u32().to_le_bytes(), 9).into(), &hello);
     }
+    world.strangers.clear();
+    world.session().send(on(0), b"hello").unwrap();
+    world.run(35); // the way to the client takes 30 ms, and it has not spoken since
+    assert_eq!(world.client().recv(on(0)).unwrap(), b"hello"[..]);
+    talk(&mut world, 10);
+    assert!(world.closed().is_none());
 }
 
 #[test]
 fn a_forged_datagram_by_the_proxy_diverts_nothing_from_a_session() {
     for is_behind in [true, false] {
-        let mut world = behind(4, true, default(SUITE));
+        let mut world = behind(4, default(SUITE));
         if !is_behind {
             world.proxy = None; // this client is reached directly
         }
@@ -180,24 +204,5 @@ fn a_forged_datagram_by_the_proxy_diverts_nothing_from_a_session() {
         // The forged session is unknown, which is said where it came from, in fewer bytes.
         let is_reset = |(to, bytes): &(SocketAddr, Vec<u8>)| *to == (PROXY, 9).into() && bytes.len() == 21;
         assert!(world.strangers.iter().all(is_reset) && world.closed().is_none(), "{:?}", world.strangers);
-    }
-}
-
-#[test]
-fn a_port_of_the_proxy_that_another_client_gets_is_that_clients() {
-    for tells_each in [true, false] {
-        let mut world = behind(5, tells_each, default(SUITE));
-        add(&mut world, 0.0, SUITE);
-        world.connect();
-        talk(&mut world, 3);
-        world.clients[0].frozen = true;
-        world.proxy.as_mut().unwrap().restart();
-        let other = add(&mut world, 0.0, SUITE); // it gets the port of the first
-        world.run(3000);
-        assert!(is_up(&world, other));
-        let id = *world.sessions.last().unwrap();
-        assert_eq!(world.server.connection(id).unwrap().peer_addr(), world.address(other));
-        world.clients[0].frozen = false;
-        talk(&mut world, 10);
     }
 }

@@ -7,6 +7,7 @@
 use crate::common;
 use crate::common::configs;
 use crate::common::machine::Whole as _;
+use crate::common::router::{Passes, Router};
 
 use common::sessions::{SUITE, client_config, on, random, server_config};
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ use whitewater::machine::Machine as _;
 use whitewater::net::Clock;
 use whitewater::session;
 use whitewater::thread::{self as threads, ThreadConfig};
-use whitewater::{Server, ServerConfig, SessionConfig, SessionId};
+use whitewater::{ClientConfig, Server, ServerConfig, SessionConfig, SessionId};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -39,7 +40,11 @@ fn socket() -> UdpSocket {
 
 impl Client {
     fn new(seed: u64, server: SocketAddr) -> Self {
-        let mut session = session::Client::new(&client_config(SUITE), random(seed, 7)).unwrap();
+        Self::with(seed, server, &client_config(SUITE))
+    }
+
+    fn with(seed: u64, server: SocketAddr, config: &ClientConfig) -> Self {
+        let mut session = session::Client::new(config, random(seed, 7)).unwrap();
         let clock = Clock::new();
         session.connect(clock.now(), &[server]).unwrap();
         Self { session, socket: socket(), server, clock }
@@ -88,6 +93,14 @@ fn serve(
     }
 }
 
+fn connect(server: &mut threads::Server, clients: &mut [Client]) {
+    serve(server, clients, |clients| {
+        clients
+            .iter()
+            .all(|client| client.session.connection().is_some_and(|session| session.stats().received > 0))
+    });
+}
+
 fn config() -> ServerConfig {
     let session = SessionConfig::default();
     ServerConfig {
@@ -130,11 +143,7 @@ fn clients_are_spread_over_the_shards_and_keep_theirs_when_they_migrate() {
     let mut server =
         threads::Server::bind_shards("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     let mut clients: Vec<_> = (0..32).map(|seed| Client::new(seed, server.local_addr())).collect();
-    serve(&mut server, &mut clients, |clients| {
-        clients
-            .iter()
-            .all(|client| client.session.connection().is_some_and(|session| session.stats().received > 0))
-    });
+    connect(&mut server, &mut clients);
     let shards = ask(&mut server, &mut clients, b"where am I?");
     assert!(shards.iter().collect::<BTreeSet<_>>().len() >= 3, "{shards:?}");
     assert_eq!(strays(&mut server), 0, "clients that stay need no handover");
@@ -143,6 +152,27 @@ fn clients_are_spread_over_the_shards_and_keep_theirs_when_they_migrate() {
         assert_eq!(ask(&mut server, &mut clients, b"and now?"), shards);
         assert!(strays(&mut server) > 0, "none of 32 came to another shard");
     }
+    server.shutdown(0).unwrap();
+}
+
+#[test]
+fn clients_keep_their_shards_when_the_proxy_that_tells_who_they_are_is_started_again() {
+    let config = ServerConfig { proxies: vec![[127, 0, 0, 1].into()], routing_token: 8, ..config() };
+    let mut server =
+        threads::Server::bind_shards("127.0.0.1:0", &config, 4, &ThreadConfig::default()).unwrap();
+    let (address, token) = (socket().local_addr().unwrap(), *b"by token");
+    let servers = [(token, server.local_addr())];
+    let start = || Router::start(address, &servers, u32::MAX, Passes::Told);
+    let router = start();
+    let routed = ClientConfig { routing_token: token.to_vec(), ..client_config(SUITE) };
+    let mut clients: Vec<_> = (0..32).map(|seed| Client::with(seed, address, &routed)).collect();
+    connect(&mut server, &mut clients);
+    let shards = ask(&mut server, &mut clients, b"where am I?");
+    assert!(shards.iter().collect::<BTreeSet<_>>().len() >= 3, "{shards:?}");
+    drop(router);
+    let _router = start();
+    assert_eq!(ask(&mut server, &mut clients, b"and now?"), shards);
+    assert!(strays(&mut server) > 0, "none of 32 came to another shard");
     server.shutdown(0).unwrap();
 }
 

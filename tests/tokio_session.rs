@@ -6,6 +6,7 @@
     reason = "a test that panics has found something"
 )]
 
+use crate::common::router::{Passes, Router};
 use crate::common::sessions::{in_packets, on};
 use crate::common::{Digit, configs};
 use std::io::ErrorKind;
@@ -106,6 +107,34 @@ async fn messages_of_every_kind_and_datagrams_arrive() {
     assert_eq!(&buf[..10], b"in packets");
     client.send(NAMES, &"of a type".to_owned()).await.unwrap();
     assert_eq!(timeout(PATIENCE, session.recv(NAMES)).await.unwrap().unwrap(), "of a type");
+}
+
+#[tokio::test]
+async fn a_session_by_a_proxy_that_tells_who_the_client_is_outlives_its_restart_without_a_move() {
+    let config = ServerConfig { proxies: vec![ANY.ip()], routing_token: 8, ..server_config() };
+    let server = Server::bind(ANY, &config).unwrap();
+    let (address, token) = (UdpSocket::bind(ANY).unwrap().local_addr().unwrap(), *b"by token");
+    let start = || Router::start(address, &[(token, server.local_addr())], u32::MAX, Passes::Told);
+    let router = start();
+    let psk = (SUITE != Suite::Checked).then(|| PSK.into());
+    let routed = ClientConfig {
+        suite: SUITE,
+        psk,
+        routing_token: token.to_vec(),
+        ..ClientConfig::insecure(crate::tokio_session::config())
+    };
+    let (client, session) = tokio::join!(Client::connect(address, &routed), accept(&server));
+    let client = client.unwrap();
+    let home = session.peer_addr().unwrap(); // not a port of the proxy: those change
+    drop(router);
+    let _router = start();
+    for turn in 0..20 {
+        client.send(MESSAGES, &[turn]).await.unwrap();
+        assert_eq!(timeout(PATIENCE, session.recv(MESSAGES)).await.unwrap().unwrap(), [turn][..]);
+        session.send(MESSAGES, &[turn]).await.unwrap();
+        assert_eq!(timeout(PATIENCE, client.recv(MESSAGES)).await.unwrap().unwrap(), [turn][..]);
+    }
+    assert_eq!(session.peer_addr(), Some(home));
 }
 
 #[tokio::test]

@@ -487,6 +487,11 @@ typedef struct ww_options {
    At a server: most sessions at a time from one address, up to 16,384.
    */
   uint16_t sessions_per_address;
+  /*
+   At a server: the IP addresses of proxies that put a header of the PROXY protocol, version 2, before each datagram, at most 64 with commas between;
+   or null. Limits then count the addresses of the clients. Whoever can send from these addresses can claim to be any client.
+   */
+  const char *proxies;
 } ww_options;
 
 /*

@@ -2,8 +2,8 @@
 
 use super::script::Script;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
-use whitewater::inside::session::wire::kind;
+use std::net::{IpAddr, SocketAddr};
+use whitewater::inside::session::wire::{ProxyHeader, kind};
 use whitewater::machine::Machine as _;
 use whitewater::session::{Client, ClientState, Server, Suite};
 use whitewater::{Channel, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
@@ -15,6 +15,9 @@ pub mod flag {
     pub const ASKS: u8 = 1;
     /// The suite is hybrid. Without the feature `crypto` there is none.
     pub const HYBRID: u8 = 2;
+    /// [`PROXY`](super::PROXY) is a proxy that tells where its clients are: a byte before each of its datagrams says which address, or from 0x80 on, that it
+    /// has no header.
+    pub const PROXIED: u8 = 4;
 }
 
 /// The operations of a script, after its first byte: an operation in the low half of a byte, an address in the high half.
@@ -42,6 +45,8 @@ pub mod op {
 }
 
 const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
+/// Every fourth address.
+const PROXY: [u8; 4] = [10, 0, 0, 1];
 /// Most sessions of the server under test, in total and per address.
 const SESSIONS: u16 = 4;
 
@@ -62,6 +67,9 @@ struct World {
     to_client: Vec<Vec<u8>>,
     /// Bytes received from each address, and sent to it.
     account: BTreeMap<SocketAddr, (usize, usize)>,
+    /// By each port of the proxy, whose datagrams it has passed on.
+    told: BTreeMap<SocketAddr, BTreeSet<SocketAddr>>,
+    is_proxied: bool,
     connected: usize,
     confirmed: BTreeSet<SessionId>,
     closed: usize,
@@ -75,6 +83,7 @@ impl World {
     fn new(flags: u8) -> Self {
         let session = SessionConfig::default();
         let asks = flags & flag::ASKS != 0;
+        let is_proxied = flags & flag::PROXIED != 0;
         let is_hybrid = cfg!(feature = "crypto") && flags & flag::HYBRID != 0;
         let suite = if is_hybrid { Suite::HYBRID_TOKEN } else { Suite::Checked };
         let psk = is_hybrid.then(|| [7; 32].into());
@@ -84,6 +93,7 @@ impl World {
             max_sessions: SESSIONS,
             half_open: 3,
             ask: asks,
+            proxies: if is_proxied { vec![PROXY.into()] } else { Vec::new() },
             ..ServerConfig::insecure(session.clone())
         };
         let client = ClientConfig { suite, psk, ..ClientConfig::insecure(session) };
@@ -96,6 +106,8 @@ impl World {
             to_server: Vec::new(),
             to_client: Vec::new(),
             account: BTreeMap::new(),
+            told: BTreeMap::new(),
+            is_proxied,
             connected: 0,
             confirmed: BTreeSet::new(),
             closed: 0,
@@ -112,10 +124,11 @@ impl World {
             buf.clear();
             let Some(transmit) = self.server.poll_transmit(self.now, &mut buf) else { break };
             let to = transmit.address;
-            let is_known = self
-                .confirmed
-                .iter()
-                .any(|id| self.server.connection(*id).is_some_and(|one| one.peer_addr() == to));
+            let is_at =
+                |client| to == client || self.told.get(&to).is_some_and(|told| told.contains(&client));
+            let sessions = self.confirmed.iter().filter_map(|id| self.server.connection(*id));
+            let is_known = sessions.map(|session| session.peer_addr()).any(is_at);
+            let is_for_client = is_at(address(0));
             // Only a session that is up looks for longer ones than every path carries. It also copies them for an
             // address where its client may be.
             let is_up = self.confirmed.iter().any(|id| self.server.connection(*id).is_some());
@@ -125,7 +138,7 @@ impl World {
                 *sent += buf.len();
                 assert!(*sent <= *received, "{sent} bytes to {to}, which sent {received}");
             }
-            if to == address(0) {
+            if is_for_client {
                 self.to_client.push(buf.clone());
             }
         }
@@ -171,11 +184,26 @@ impl World {
         assert!(self.connected <= 1 && self.server.len() <= SESSIONS.into());
     }
 
+    /// What the proxy sends for a client, or by itself.
+    fn passed_on(client: Option<SocketAddr>, datagram: &[u8]) -> Vec<u8> {
+        let Some(SocketAddr::V4(client)) = client else { return datagram.to_vec() };
+        let start = [b"\r\n\r\n\0\r\nQUIT\n".as_slice(), &[0x21, 0x12, 0, 12], &client.ip().octets(), &PROXY];
+        [&start.concat()[..], &client.port().to_be_bytes(), &[0, 1], datagram].concat()
+    }
+
     fn give_server(&mut self, from: SocketAddr, datagram: &[u8]) {
-        self.account.entry(from).or_default().0 += datagram.len();
-        let before = self.server.len();
+        let is_proxy = self.is_proxied && from.ip() == IpAddr::from(PROXY);
+        let header = ProxyHeader::decode(datagram).filter(|_| is_proxy);
+        let (_, payload) = datagram.split_at(header.map_or(0, |header| header.len));
+        if let Some(client) = header.and_then(|header| header.client) {
+            self.told.entry(from).or_default().insert(client);
+        }
+        self.account.entry(from).or_default().0 += payload.len();
+        let (before, refused) = (self.server.len(), self.server.stats().rejected.proxy);
         self.server.handle_datagram(self.now, from.into(), &mut datagram.to_vec());
-        let is_connect = datagram.first() == Some(&kind::CONNECT);
+        let is_refused = self.server.stats().rejected.proxy > refused;
+        assert_eq!(is_refused, is_proxy && header.is_none(), "a proxy says for whom it sends");
+        let is_connect = payload.first() == Some(&kind::CONNECT);
         assert!(is_connect || self.server.len() <= before, "a session without a CONNECT");
         self.drain();
     }
@@ -299,7 +327,7 @@ fn run(script: &[u8], to_server: bool) {
     while !script.is_done() {
         let byte = script.u8();
         let from = byte >> 4;
-        let datagram = match byte & 0xf {
+        let mut datagram = match byte & 0xf {
             op::WAIT => {
                 world.wait(u64::from(script.u16()));
                 continue;
@@ -345,6 +373,10 @@ fn run(script: &[u8], to_server: bool) {
         };
         if given.len() < 64 {
             given.push(datagram.clone());
+        }
+        if world.is_proxied && to_server && address(from).ip() == IpAddr::from(PROXY) {
+            let client = script.u8();
+            datagram = World::passed_on((client < 0x80).then(|| address(client & 0xf)), &datagram);
         }
         if to_server {
             world.give_server(address(from), &datagram);
@@ -408,6 +440,23 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         })
         .collect();
     seeds.extend(hybrid);
+    // The client is behind the proxy, which is started again; somebody else forges what comes by it, or sends by it as themselves.
+    let by = |port: u8, client: u8| [op::HONEST | port, client, op::WAIT, 10, 0];
+    let again = |port: u8, client: u8| [op::AGAIN | port, 3, 0, client];
+    let up = by(0x10, 0).repeat(3);
+    let restarted = [by(0x50, 0).repeat(2), traffic.clone(), by(0x50, 0).repeat(2)].concat();
+    for (name, between) in [
+        ("restarted", restarted.clone()),
+        ("forged", [&again(0x90, 0)[..], &restarted].concat()),
+        ("another", [&again(0x10, 7)[..], &by(0x10, 7), &again(0x10, 0xff), &restarted].concat()),
+        ("direct", [&honest[..], &wait(10), &restarted].concat()),
+    ] {
+        for more in [0, flag::ASKS] {
+            let start = [flag::PROXIED | more];
+            let script = [&start, &up[..], &[op::DECIDE], &up, &traffic, &between, &closed(0)].concat();
+            seeds.push((format!("proxied-{more}-{name}"), script));
+        }
+    }
     seeds
 }
 

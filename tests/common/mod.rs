@@ -12,6 +12,7 @@ pub(crate) mod measured;
 mod message;
 mod packets;
 pub(crate) mod rogue;
+pub(crate) mod router;
 pub(crate) mod sessions;
 mod talk;
 #[cfg(feature = "crypto")]

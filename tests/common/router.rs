@@ -1,6 +1,7 @@
-//! A proxy of these tests that finds servers by routing tokens, as Quilkin does with its filters `Capture` and `TokenRouter`: it takes the last eight
-//! bytes off each datagram of a client, and passes it on to the server with that token, from a port that this client and server have for themselves.
+//! A proxy of these tests that finds servers by routing tokens, as Quilkin does with its filters `Capture` and `TokenRouter`: by the last eight bytes of
+//! each datagram of a client. It passes it on to the server with that token, from a port that this client and server have for themselves.
 
+use super::told::header;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -13,6 +14,15 @@ use whitewater_sim::SimRng;
 
 pub(crate) type Token = [u8; 8];
 
+/// What the servers get of a datagram.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Passes {
+    /// All but its token.
+    Payload,
+    /// All of it, after a header that says who the client is.
+    Told,
+}
+
 /// Runs until it is dropped.
 pub(crate) struct Router {
     stop: Arc<AtomicBool>,
@@ -21,7 +31,12 @@ pub(crate) struct Router {
 
 impl Router {
     /// At `address`, before these servers, for clients on loopback. One in `loses` datagrams is lost each way; those with another token all are.
-    pub(crate) fn start(address: SocketAddr, servers: &[(Token, SocketAddr)], loses: u32) -> Self {
+    pub(crate) fn start(
+        address: SocketAddr,
+        servers: &[(Token, SocketAddr)],
+        loses: u32,
+        passes: Passes,
+    ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let mut routes = Routes {
             clients: unblocked(UdpSocket::bind(address).unwrap()),
@@ -29,6 +44,7 @@ impl Router {
             ports: HashMap::new(),
             rng: SimRng::new(23, 0),
             loses,
+            passes,
         };
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
@@ -56,14 +72,15 @@ struct Routes {
     ports: HashMap<(SocketAddr, SocketAddr), UdpSocket>,
     rng: SimRng,
     loses: u32,
+    passes: Passes,
 }
 
 impl Routes {
     fn pass_on(&mut self) {
-        let Self { clients, servers, ports, rng, loses } = self;
+        let Self { clients, servers, ports, rng, loses, passes } = self;
         let mut buf = [0; 2048];
         while let Some((len, client)) = next(clients, &mut buf) {
-            let Some((datagram, token)) = buf[..len].split_last_chunk() else { continue };
+            let Some((payload, token)) = buf[..len].split_last_chunk() else { continue };
             let Some(server) = servers.get(token) else { continue };
             let port = ports.entry((client, *server)).or_insert_with(|| {
                 let port = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -71,7 +88,10 @@ impl Routes {
                 unblocked(port)
             });
             if !rng.next_u32().is_multiple_of(*loses) {
-                let _ = port.send(datagram);
+                let _ = match passes {
+                    Passes::Payload => port.send(payload),
+                    Passes::Told => port.send(&[&header(client)[..], &buf[..len]].concat()),
+                };
             }
         }
         for ((client, _), port) in ports {

@@ -6,35 +6,32 @@ use std::net::{IpAddr, SocketAddr};
 /// Where the proxy sends from.
 pub(crate) const PROXY: [u8; 4] = [10, 8, 8, 8];
 
-/// The port of each client at the proxy, and whether its header is before each datagram or before the first.
+/// The port of each client at the proxy.
 pub(crate) struct Proxy {
-    tells_each: bool,
     ports: BTreeMap<SocketAddr, u16>,
     clients: BTreeMap<u16, SocketAddr>,
     next: u16,
 }
 
 impl Proxy {
-    pub(crate) fn new(tells_each: bool) -> Self {
-        Self { tells_each, ports: BTreeMap::new(), clients: BTreeMap::new(), next: 20_000 }
+    pub(crate) fn new() -> Self {
+        Self { ports: BTreeMap::new(), clients: BTreeMap::new(), next: 20_000 }
     }
 
     /// Forgets everything, as a proxy does that is started again. Its ports are given to others.
     pub(crate) fn restart(&mut self) {
-        *self = Self::new(self.tells_each);
+        *self = Self::new();
     }
 
     /// What arrives at the server, and from where.
     pub(crate) fn pass(&mut self, from: SocketAddr, datagram: &[u8]) -> (SocketAddr, Vec<u8>) {
-        let Self { tells_each, ports, clients, next } = self;
-        let is_first = !ports.contains_key(&from);
+        let Self { ports, clients, next } = self;
         let port = *ports.entry(from).or_insert_with(|| {
             *next += 1;
             *next
         });
         clients.insert(port, from);
-        let header = if *tells_each || is_first { header(from) } else { Vec::new() };
-        ((PROXY, port).into(), [&header[..], datagram].concat())
+        ((PROXY, port).into(), [&header(from)[..], datagram].concat())
     }
 
     /// Who gets what the server sends: a client, whoever does not send by the proxy, or nobody.
@@ -43,7 +40,7 @@ impl Proxy {
     }
 }
 
-/// The header of a client that sent to 10.8.8.8:4000.
+/// The header before what a client sent to 10.8.8.8:4000.
 pub(crate) fn header(client: SocketAddr) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
     match client.ip() {

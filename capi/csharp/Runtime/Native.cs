@@ -52,6 +52,7 @@ namespace Whitewater
             internal ulong ServerId;
             internal byte KeyId, RoutingTokenLen;
             internal ushort SessionsPerAddress;
+            internal byte* Proxies;
         }
 
         [StructLayout(LayoutKind.Sequential)]

@@ -178,6 +178,12 @@ namespace Whitewater
         /// <summary>How many bytes of a routing token each datagram ends with, up to 20, if the proxy leaves it there.</summary>
         public byte RoutingTokenLength { get; set; }
 
+        /// <summary>
+        /// The IP addresses of proxies that put a header of the PROXY protocol, version 2, before each datagram: at most 64, with commas between. Limits
+        /// then count the addresses of the clients. Whoever can send from these addresses can claim to be any client.
+        /// </summary>
+        public string Proxies { get; set; } = "";
+
         internal new Native.Options ToNative()
         {
             CheckKey(TokenKey, nameof(TokenKey));

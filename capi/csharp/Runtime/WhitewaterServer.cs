@@ -57,12 +57,14 @@ namespace Whitewater
             int error;
             fixed (Native.Channel* channels = list)
             fixed (byte* at = host, psk = options.Psk, serverKey = options.ServerKey, tokenKey = options.TokenKey)
+            fixed (byte* proxies = Terminated(options.Proxies, nameof(options.Proxies)))
             {
                 native.Channels = channels;
                 native.ChannelCount = (UIntPtr)(list?.Length ?? 0);
                 native.Psk = psk;
                 native.ServerKey = serverKey;
                 native.TokenKey = tokenKey;
+                native.Proxies = proxies;
                 IntPtr server = Native.ww_server_bind(at, &native, &error);
                 return server == IntPtr.Zero ? throw WhitewaterException.Last(error) : new ServerHandle(server);
             }

@@ -308,6 +308,9 @@ namespace Whitewater.Tests
             order.RoutingToken = new byte[8];
             ServerOptions options = Pair.ServerOptions();
             options.RoutingTokenLength = 8; // so that only clients with such a token come in
+            options.Proxies = "proxy";
+            Check.Throws<WhitewaterException>(() => new WhitewaterServer("127.0.0.1:0", options));
+            options.Proxies = "192.0.2.1,2001:db8::1"; // from where nobody sends
             options.Psk = null;
             options.TokenKey = order.TokenKey = Pair.Fill(9);
             options.ServerId = 3;

@@ -31,6 +31,7 @@ int main(void) {
   FIELD(ww_options, key_id, Options.KeyId);
   FIELD(ww_options, routing_token_len, Options.RoutingTokenLen);
   FIELD(ww_options, sessions_per_address, Options.SessionsPerAddress);
+  FIELD(ww_options, proxies, Options.Proxies);
   VALUE(sizeof(ww_channel), Channel.size);
   FIELD(ww_channel, kind, Channel.Kind);
   FIELD(ww_channel, carrier, Channel.Carrier);

@@ -1,7 +1,9 @@
 //! The settings of sessions.
 
+use super::text;
 use crate::error::{Failure, WW_CONFIG, WW_MISUSE};
 use crate::guard::{array, bytes};
+use std::ffi::c_char;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 use ww::channel::Carrier;
@@ -66,6 +68,9 @@ pub struct ww_options {
     pub routing_token_len: u8,
     /// At a server: most sessions at a time from one address, up to 16,384.
     pub sessions_per_address: u16,
+    /// At a server: the IP addresses of proxies that put a header of the PROXY protocol, version 2, before each datagram, at most 64 with commas between;
+    /// or null. Limits then count the addresses of the clients. Whoever can send from these addresses can claim to be any client.
+    pub proxies: *const c_char,
 }
 
 /// Not encrypted, only a checksum: for local networks and tests.
@@ -183,7 +188,12 @@ impl ww_options {
     /// As [`Self::session`].
     pub(super) unsafe fn server(&self) -> Result<ServerConfig, Failure> {
         // SAFETY: as the caller says.
-        let (session, token_key) = unsafe { (self.session()?, key("token_key", self.token_key)?) };
+        let (session, token_key, proxies) = unsafe {
+            let proxies = if self.proxies.is_null() { "" } else { text(self.proxies)? };
+            (self.session()?, key("token_key", self.token_key)?, proxies)
+        };
+        let proxies = proxies.split(',').filter(|proxy| !proxy.is_empty()).map(str::parse);
+        let proxies = proxies.collect::<Result<Vec<_>, _>>().map_err(|_| UNKNOWN_PROXY)?;
         if token_key.is_some() && self.server_id == 0 {
             return Err(NO_SERVER_ID);
         }
@@ -209,6 +219,7 @@ impl ww_options {
             memory,
             ask,
             routing_token: self.routing_token_len,
+            proxies,
             ..config
         })
     }
@@ -256,6 +267,7 @@ const NO_CHANNELS: Failure = Failure::misuse("`channels` is null, but `channel_c
 const UNKNOWN_CHANNEL: Failure = Failure::misuse(
     "`channels` has a kind that is none of WW_CHANNEL_.., or a carrier that is none of WW_CARRIER_..",
 );
+const UNKNOWN_PROXY: Failure = Failure::misuse("`proxies` are not IP addresses with commas between");
 const NO_TOKEN: Failure = Failure::misuse("`token` is null, but `token_len` is not 0");
 const NO_TICKET: Failure = Failure::misuse("`ticket` is null, but `ticket_len` is not 0");
 const NO_USER: Failure = Failure::misuse("`user` is null, but `user_len` is not 0");

@@ -208,6 +208,10 @@ static void fleet(void) {
   opts.routing_token_len = 21;
   CHECK(ww_server_bind("127.0.0.1:0", &opts, NULL) == NULL);
   opts.routing_token_len = 8; /* so that only clients with such a token come in */
+  opts.proxies = "192.0.2.1,proxy";
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, NULL) == NULL);
+  CHECK(ww_error_text((uint8_t *)why, sizeof why) > 0 && strstr(why, "`proxies`") != NULL);
+  opts.proxies = "192.0.2.1,2001:db8::1"; /* from where nobody sends */
   server = ww_server_bind("127.0.0.1:0", &opts, NULL);
   CHECK(ww_server_local_addr(server, (uint8_t *)address, sizeof address) > 0);
 

@@ -81,9 +81,8 @@ settings! {
         /// [`Event::Requested`](crate::Event::Requested). Off by default.
         pub ask: bool = false;
         /// Proxies that tell where their clients are, by version 2 of the PROXY protocol: at most 64. Limits then count the clients' own addresses, and
-        /// everything that names an address names theirs. The header is before each datagram, or only before the first that a proxy sends from a
-        /// port, which is not enough for shards. From these addresses nothing is taken without one. Whoever can send from them can claim to be any
-        /// client, so block them at the edge of your network. Empty, the default: nobody is believed.
+        /// everything that names an address names theirs. The header has to be before each datagram: without one, nothing is taken from these addresses.
+        /// Whoever can send from them can claim to be any client, so block them at the edge of your network. Empty, the default: nobody is believed.
         pub proxies: Vec<IpAddr> = Vec::new(), 0..=64;
         /// How many bytes of a [routing token](crate::ClientConfig::routing_token) follow each datagram, because the proxy leaves it there: 0 to 20. All clients
         /// then have one of that length.

@@ -41,7 +41,7 @@ impl Server {
         if let Some(proxies) = &mut self.proxies
             && from.address == peer.connection.peer_addr()
         {
-            proxies.hold(id, from.address);
+            proxies.heard(id);
         }
         agenda.list(id, &mut peer.place.entry);
         let heeds_ids = sid != id || peer.connection.wants_ids(now);

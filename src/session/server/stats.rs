@@ -56,7 +56,7 @@ reasons! {
     pub struct RejectedRequests: u64, each a Refusal {
         /// Not a packet of the protocol, or one that servers do not get.
         malformed: Malformed,
-        /// From a proxy: a header that is malformed, or none, and none before that says who the client is.
+        /// From a proxy: no header that says who the client is.
         proxy: Proxy,
         /// Another version of the protocol.
         version: Version,

@@ -15,12 +15,6 @@ pub struct ProxyHeader {
 }
 
 impl ProxyHeader {
-    /// Whether a datagram begins as a header does. No packet of ours does.
-    #[must_use]
-    pub fn begins(datagram: &[u8]) -> bool {
-        datagram.starts_with(&SIGNATURE)
-    }
-
     /// Reads the header. `None`: it is cut off, of another version, or not of a client that sent by UDP and has a port.
     #[must_use]
     pub fn decode(datagram: &[u8]) -> Option<Self> {
@@ -105,6 +99,5 @@ mod tests {
         ] {
             assert_eq!(ProxyHeader::decode(&header(command, family, told)), None, "{command:#x} {family:#x}");
         }
-        assert!(!ProxyHeader::begins(b"\r\n\r\n\0\r\nQUIT") && !ProxyHeader::begins(&[0xa1; 20]));
     }
 }
