@@ -65,7 +65,7 @@ struct World {
     now: Time,
     to_server: Vec<Vec<u8>>,
     to_client: Vec<Vec<u8>>,
-    /// Bytes received from each address, and sent to it.
+    /// Bytes received from each address, and sent to it, by the proxy or not.
     account: BTreeMap<SocketAddr, (usize, usize)>,
     /// By each port of the proxy, whose datagrams it has passed on.
     told: BTreeMap<SocketAddr, BTreeSet<SocketAddr>>,
@@ -133,8 +133,11 @@ impl World {
             // address where its client may be.
             let is_up = self.confirmed.iter().any(|id| self.server.connection(*id).is_some());
             assert!(buf.len() <= if is_up { 1472 } else { 1200 });
-            let (received, sent) = self.account.entry(to).or_default();
-            if !is_known {
+            let told = self.told.get(&to).filter(|told| !told.contains(&to));
+            let is_shared = told.is_some_and(|told| told.len() > 1); // it may be for any of them
+            let whose = told.and_then(|told| told.first()).copied().unwrap_or(to);
+            let (received, sent) = self.account.entry(whose).or_default();
+            if !is_known && !is_shared {
                 *sent += buf.len();
                 assert!(*sent <= *received, "{sent} bytes to {to}, which sent {received}");
             }
@@ -198,7 +201,8 @@ impl World {
         if let Some(client) = header.and_then(|header| header.client) {
             self.told.entry(from).or_default().insert(client);
         }
-        self.account.entry(from).or_default().0 += payload.len();
+        let whose = header.and_then(|header| header.client).unwrap_or(from);
+        self.account.entry(whose).or_default().0 += payload.len();
         let (before, refused) = (self.server.len(), self.server.stats().rejected.proxy);
         self.server.handle_datagram(self.now, from.into(), &mut datagram.to_vec());
         let is_refused = self.server.stats().rejected.proxy > refused;
