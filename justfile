@@ -115,6 +115,12 @@ godot:
 bevy-examples:
     cargo clippy -p bevy-whitewater-examples --all-targets -- -D warnings
 
+# Tests the relay of players who host, and measures it beside coturn, Debian's TURN server, for so many seconds each time.
+relay seconds="1":
+    cargo test --release -p whitewater-relay
+    cargo build --release -p whitewater-relay
+    cargo run --release -p whitewater-relay --example load -- {{ seconds }}
+
 # Checks the library for Windows, macOS, iOS and Android.
 platforms:
     for target in x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-apple-darwin aarch64-apple-darwin aarch64-apple-ios aarch64-linux-android; do \

@@ -281,6 +281,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "crates/godot",
         "crates/kcp-go",
         "crates/python",
+        "crates/relay",
         "crates/web",
         "crates/web-build",
         "examples/tower_defence",

@@ -25,6 +25,7 @@ pub(crate) fn all() -> Vec<Document> {
         "crates/godot",
         "crates/kcp-go",
         "crates/python",
+        "crates/relay",
         "crates/sim",
         "crates/derive",
         "crates/udp",

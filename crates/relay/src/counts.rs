@@ -52,7 +52,7 @@ counts! {
     strangers,
     /// More bytes a second than the host was granted for a link.
     too_fast,
-    /// A guest of a host that has as many links as it was granted.
+    /// A guest that has as many links as it can have, or whose host has as many as it was granted.
     crowded,
     /// No room for another host or link.
     full,

@@ -30,6 +30,15 @@ pub(crate) struct Links {
     guests: HashMap<(u32, u32), [Option<u32>; LINKS_EACH], Keyed>,
 }
 
+/// Whether a guest can have another link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Room {
+    Free,
+    /// Once this one is gone.
+    After(u32),
+    None,
+}
+
 /// Links that a guest can have at a time: where it is, where it has been, and where a copy of its ticket is.
 const LINKS_EACH: usize = 4;
 
@@ -57,14 +66,18 @@ impl Links {
         self.guests.contains_key(&key(guest))
     }
 
-    /// The link that has to go before a guest can have another: the one that was silent for longest.
-    pub(crate) fn crowded_out(&mut self, guest: Guest) -> Option<u32> {
-        let all = self.guests.get(&key(guest))?.iter().flatten();
-        if all.clone().count() < LINKS_EACH {
-            return None;
-        }
+    /// Makes room for another link of a guest, if it has all that it can have: one that was silent since before `since`, s, goes. One that is in use never
+    /// does, or whoever copies a ticket could cut off its guest.
+    pub(crate) fn room(&mut self, guest: Guest, since: u32) -> Room {
+        let Some(all) = self.guests.get(&key(guest)).filter(|all| all.iter().all(Option::is_some)) else {
+            return Room::Free;
+        };
         let slab = &mut self.slab;
-        all.copied().min_by_key(|number| slab.get_mut(*number).map(|link| link.heard))
+        let heard = all.iter().flatten().filter_map(|number| Some((slab.get_mut(*number)?.heard, *number)));
+        match heard.min() {
+            Some((heard, silent)) if heard < since => Room::After(silent),
+            _ => Room::None,
+        }
     }
 
     /// `None`: there is no room.

@@ -2,7 +2,7 @@
 
 use crate::counts::Counts;
 use crate::hosts::Hosts;
-use crate::links::{Keyed, Link, Links};
+use crate::links::{Keyed, Link, Links, Room};
 use crate::rate::Bucket;
 use crate::ticket::{self, GUEST_LEN, Guest, GuestTicket, HostGrant, RelayKey, is_same};
 use crate::wire::{self, COOKIE, Cookie, Head, REGISTER, RELAYED, Register};
@@ -107,8 +107,8 @@ impl Relay {
         self.sweep(now);
         match datagram.split_first() {
             Some((&REGISTER, body)) => self.register(now, from, body),
-            Some((&RELAYED, body)) => self.from_host(now, from, body),
-            _ => self.from_guest(now, from, datagram),
+            Some((&RELAYED, body)) => self.pass_down(now, from, body),
+            _ => self.pass_up(now, from, datagram),
         }
     }
 
@@ -145,7 +145,7 @@ impl Relay {
         Some(Passed { to: from, head: Head::cookie(&cookie), body: &[] })
     }
 
-    fn from_host<'a>(&mut self, now: Now, from: SocketAddr, body: &'a [u8]) -> Option<Passed<'a>> {
+    fn pass_down<'a>(&mut self, now: Now, from: SocketAddr, body: &'a [u8]) -> Option<Passed<'a>> {
         let Some((number, datagram)) = wire::of_host(body) else {
             self.counts.malformed += 1;
             return None;
@@ -169,7 +169,7 @@ impl Relay {
         Some(Passed { to: link.address, head: Head::EMPTY, body: datagram })
     }
 
-    fn from_guest<'a>(&mut self, now: Now, from: SocketAddr, datagram: &'a [u8]) -> Option<Passed<'a>> {
+    fn pass_up<'a>(&mut self, now: Now, from: SocketAddr, datagram: &'a [u8]) -> Option<Passed<'a>> {
         let Some((datagram, ticket)) = datagram.split_last_chunk::<GUEST_LEN>() else {
             self.counts.malformed += 1;
             return None;
@@ -208,8 +208,13 @@ impl Relay {
             self.counts.expired += 1;
             return None;
         }
-        if let Some(old) = self.links.crowded_out(guest) {
-            self.close(old);
+        match self.links.room(guest, now.seconds().saturating_sub(LINK_IN_USE)) {
+            Room::Free => {}
+            Room::After(silent) => self.close(silent),
+            Room::None => {
+                self.counts.crowded += 1;
+                return None;
+            }
         }
         let Some(own) = self.hosts.get_mut(host).filter(|own| own.links < own.grant.links) else {
             self.counts.crowded += 1;
@@ -293,6 +298,8 @@ const COOKIE_LIFE: u64 = 30;
 const LINK_SILENT: u32 = 120;
 /// The same of a host, which registers every 5 s.
 const HOST_SILENT: u32 = 60;
+/// A link is in use if its guest was heard from within this time, s: clients answer a ping every 2 s.
+const LINK_IN_USE: u32 = 5;
 /// How long it takes to look at all.
 const ROUND: Duration = Duration::from_secs(10);
 const SWEEP_EACH: Duration = Duration::from_millis(10);

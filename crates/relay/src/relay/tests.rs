@@ -5,12 +5,14 @@ use crate::ticket::{HOST_LEN, HostTicket};
 use crate::wire::{GONE, REGISTERED};
 use std::collections::BTreeMap;
 
-const UNIX: u64 = 1_900_000_000;
-const LATER: u32 = 1_900_000_600;
+/// When a world begins, s since 1970.
+const BEGIN: u32 = 1_900_000_000;
+const LATER: u32 = BEGIN + 600;
 const KEY: [u8; 32] = [5; 32];
 
 fn at(number: u32) -> SocketAddr {
-    ([10, 0, (number >> 8) as u8, number as u8], 1000 + (number >> 16) as u16).into()
+    let [_, a, b, c] = number.to_be_bytes();
+    ([10, a, b, c], 1000).into()
 }
 
 struct World {
@@ -34,7 +36,7 @@ impl World {
     /// What follows from a datagram, and where it goes.
     fn give(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<(SocketAddr, Vec<u8>)> {
         let since_start = Duration::from_millis(self.millis);
-        let now = Now { since_start, unix: UNIX + since_start.as_secs() };
+        let now = Now { since_start, unix: u64::from(BEGIN) + since_start.as_secs() };
         let (to, mut out) = (self.relay.handle(now, from, datagram)?, Vec::new());
         to.append(&mut out);
         self.account.entry(from).or_default().0 += datagram.len();
@@ -112,7 +114,7 @@ fn without_a_ticket_of_its_own_nobody_gets_anywhere_and_nothing_is_stored() {
     assert_eq!(refused, 21, "four bytes name another host, which is not there");
     let other = RelayKey::new([6; 32]).guest(1, 7, LATER);
     assert_eq!(world.up(at(5), &other, b"of another relay"), None);
-    let old = world.key.guest(1, 7, UNIX as u32);
+    let old = world.key.guest(1, 7, BEGIN);
     assert_eq!(world.up(at(5), &old, b"expired"), None);
     assert_eq!(world.count(|counts| counts.expired), 1);
     assert_eq!(world.give(at(5), &good[1..]), None);
@@ -143,7 +145,7 @@ fn a_host_has_to_prove_its_address_and_its_ticket() {
     world.millis = 61_000;
     let (_, stale) = world.give(at(1), &proven.encode()).unwrap();
     assert_eq!(stale[0], COOKIE, "a recording");
-    let expired = world.key.host(HostGrant { host: 2, expires: UNIX as u32, links: 1, bytes_per_second: 1 });
+    let expired = world.key.host(HostGrant { host: 2, expires: BEGIN, links: 1, bytes_per_second: 1 });
     assert!(!world.register(at(3), &expired));
     assert_eq!(world.count(|counts| counts.expired), 1);
 }
@@ -177,10 +179,10 @@ fn nobody_but_a_host_is_sent_more_than_they_have_sent() {
     let mut seed = 1_u64;
     for round in 0..20_000_u32 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let (kind, len) = ((seed >> 33) as usize % 6, (seed >> 40) as usize % 100);
-        let mut datagram = vec![(seed >> 50) as u8; len];
+        let [.., kind, len, content] = seed.to_le_bytes();
+        let mut datagram = vec![content; usize::from(len % 100)];
         if let Some(first) = datagram.first_mut() {
-            *first = [REGISTER, COOKIE, REGISTERED, RELAYED, GONE, 0xa6][kind];
+            *first = [REGISTER, COOKIE, REGISTERED, RELAYED, GONE, 0xa6][usize::from(kind % 6)];
         }
         world.give(at(100 + round % 50), &datagram);
         world.millis += 7;
@@ -196,7 +198,7 @@ fn a_guest_that_moves_or_whose_ticket_is_copied_has_another_link_and_at_most_fou
     let mut world = World::new();
     let ticket = world.grant(1);
     assert!(world.register(at(1), &ticket));
-    let guest = world.key.guest(1, 7, (UNIX + 5) as u32);
+    let guest = world.key.guest(1, 7, BEGIN + 5);
     let (_, first) = world.up(at(5), &guest, b"hello").unwrap();
     let (_, copied) = world.up(at(66), &guest, b"a copy from elsewhere").unwrap();
     assert_ne!(first, copied, "the host decides which of them is its guest");
@@ -205,13 +207,18 @@ fn a_guest_that_moves_or_whose_ticket_is_copied_has_another_link_and_at_most_fou
     assert_eq!(world.up(at(5), &guest, b"it is up already").unwrap().1, first);
     assert!(world.up(at(6), &guest, b"it moves after its ticket has expired").is_some());
     for address in 100..200 {
-        assert!(world.up(at(address), &guest, b"copies").is_some());
+        world.up(at(100), &guest, b"copies of its ticket");
+        world.up(at(101), &guest, b"go on");
+        world.up(at(address), &guest, b"from ever other addresses");
         world.millis += 1000;
         assert!(world.register(at(1), &ticket));
         assert_eq!(world.up(at(5), &guest, b"it stays").unwrap().1, first, "whoever speaks keeps its link");
         assert!(world.count(|counts| counts.links) <= 4);
     }
-    let stranger = world.key.guest(1, 8, (UNIX + 5) as u32);
+    assert!(world.count(|counts| counts.crowded) > 50);
+    world.millis += 7000; // the copies stop
+    assert!(world.up(at(7), &guest, b"it moves").is_some());
+    let stranger = world.key.guest(1, 8, BEGIN + 5);
     assert_eq!(world.up(at(9), &stranger, b"late"), None);
 }
 

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, UNIX_EPOCH};
 use whitewater::session::Suite;
 use whitewater::session::token::{Order, PublicToken, ServerKey};
-use whitewater::{Channel, Client, ClientConfig, Event, Server, ServerConfig, SessionConfig};
+use whitewater::{Channel, Client, ClientConfig, Server, ServerConfig, SessionConfig};
 use whitewater_relay::{Counts, HostGrant, HostTicket, Relay, RelayConfig, RelayKey, serve};
 
 /// Long enough for any machine; a test that waits this long has failed.
