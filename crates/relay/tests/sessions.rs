@@ -1,5 +1,7 @@
 //! Sessions of guests with a host, by a relay over loopback.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 mod common;
 
 use common::{PATIENCE, Running, TALK, free_address, guest, host_ticket, server};
