@@ -1,19 +1,25 @@
-//! Two servers behind a UDP load balancer: nginx, which hashes the client's address.
+//! Two servers behind a UDP load balancer that hashes the client's address: nginx and Envoy.
 //!
-//! Linux only: each client has its own address in 127.0.0.0/8. Without nginx and its stream module these
-//! tests print a note and pass, unless `WHITEWATER_NO_SKIP` is set.
+//! Linux only: each client has its own address in 127.0.0.0/8. Without nginx and its stream module, or without
+//! Envoy, tests print a note and pass, unless `WHITEWATER_NO_SKIP` is set.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
+#[path = "common/balancer.rs"]
+mod balancer;
+#[path = "common/daemon.rs"]
+mod daemon;
 #[path = "common/echo.rs"]
 mod echo;
+#[path = "common/envoy.rs"]
+mod envoy;
 #[path = "common/nginx.rs"]
 mod nginx;
 
+use balancer::{Balancer, Kind};
 use echo::{Answer, Echo};
-use nginx::Nginx;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::inside::session::wire::DenyReason;
@@ -28,38 +34,57 @@ const HOSTS: u8 = 40;
 
 #[test]
 fn clients_of_one_address_share_a_server_and_all_are_served() {
-    let Some(fleet) = Fleet::start(&server_config(), "60s") else { return };
-    let mut players: Vec<_> = (0..2 * HOSTS).map(|index| Player::connect(&fleet, 1 + index / 2)).collect();
-    let served: Vec<_> = ask_all(&mut players);
-    assert!(served.chunks(2).all(|of_one_address| of_one_address[0] == of_one_address[1]), "{served:?}");
-    assert!(["A", "B"].iter().all(|name| served.contains(name)), "{served:?}");
-    for player in &mut players {
-        player.client.send(ECHOED, &[42; 5000]).unwrap();
-    }
-    let mut buf = vec![0; 5000];
-    wait(&mut players, |player| player.client.recv_into(ECHOED, &mut buf) == Ok(5000) && buf == [42; 5000]);
+    behind_each(&server_config(), 60, |fleet| {
+        let mut players: Vec<_> =
+            (0..2 * HOSTS).map(|index| Player::connect(&fleet, 1 + index / 2)).collect();
+        let served = ask_all(&mut players);
+        assert!(served.chunks(2).all(|of_one_address| of_one_address[0] == of_one_address[1]), "{served:?}");
+        assert!(["A", "B"].iter().all(|name| served.contains(name)), "{served:?}");
+        for player in &mut players {
+            player.client.send(ECHOED, &[42; 5000]).unwrap();
+        }
+        let mut buf = vec![0; 5000];
+        wait(&mut players, |player| {
+            player.client.recv_into(ECHOED, &mut buf) == Ok(5000) && buf == [42; 5000]
+        });
+    });
+}
+
+#[test]
+fn a_client_that_gets_another_port_keeps_its_server_and_its_session() {
+    behind_each(&server_config(), 60, |mut fleet| {
+        let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect_by_nat(&fleet, host)).collect();
+        let served = ask_all(&mut players);
+        players.iter_mut().for_each(|player| player.nat.as_mut().unwrap().take_another_port());
+        assert_eq!(ask_all(&mut players), served);
+        assert!(players.iter().all(|player| player.closed.is_none()), "each is in its first session");
+        assert_eq!(fleet.confirmed(), u64::from(HOSTS), "nobody had to connect again");
+    });
 }
 
 #[test]
 fn clients_of_a_vanished_server_notice_and_connect_to_the_other() {
-    let Some(mut fleet) = Fleet::start(&server_config(), "60s") else { return };
-    let (mut of_a, mut of_b) = connect_all(&fleet);
-    fleet.servers[0] = None; // without a goodbye
-    wait_for_the_end(&mut of_a, &mut of_b);
-    assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Timeout)));
-    let again: Vec<_> = of_a.iter().map(|player| Player::connect(&fleet, player.host)).collect();
-    of_b.extend(again);
-    assert!(ask_all(&mut of_b).iter().all(|served| *served == "B"));
-    assert!(of_b.iter().all(|player| player.closed.is_none()), "the other server has kept its clients");
+    behind_each(&server_config(), 60, |mut fleet| {
+        let (mut of_a, mut of_b) = connect_all(&fleet);
+        fleet.health[0] = None;
+        fleet.servers[0] = None; // without a goodbye
+        wait_for_the_end(&mut of_a, &mut of_b);
+        assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Timeout)));
+        let again: Vec<_> = of_a.iter().map(|player| Player::connect(&fleet, player.host)).collect();
+        of_b.extend(again);
+        assert!(ask_all(&mut of_b).iter().all(|served| *served == "B"));
+        assert!(of_b.iter().all(|player| player.closed.is_none()), "the other server has kept its clients");
+    });
 }
 
 #[test]
 fn a_server_that_shuts_down_tells_its_clients_through_the_proxy() {
-    let Some(mut fleet) = Fleet::start(&server_config(), "60s") else { return };
-    let (mut of_a, mut of_b) = connect_all(&fleet);
-    fleet.servers[0].take().unwrap().shut_down(9);
-    wait_for_the_end(&mut of_a, &mut of_b);
-    assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Peer(9))));
+    behind_each(&server_config(), 60, |mut fleet| {
+        let (mut of_a, mut of_b) = connect_all(&fleet);
+        fleet.servers[0].take().unwrap().shut_down(9);
+        wait_for_the_end(&mut of_a, &mut of_b);
+        assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Peer(9))));
+    });
 }
 
 #[test]
@@ -68,60 +93,81 @@ fn a_proxy_that_drops_its_state_costs_no_encrypted_session() {
     // proxy. A session follows four moves in ten seconds, and these are three: on a busy machine nobody else may be
     // silent for that long.
     let session = SessionConfig { keepalive: Duration::from_secs(5), ..SessionConfig::default() };
-    let Some(mut fleet) = Fleet::start(&ServerConfig { session, ..server_config() }, "1s") else { return };
-    let mut players: Vec<_> = (1..=4).map(|host| Player::connect(&fleet, host)).collect();
-    let served = ask_all(&mut players);
-    for _ in 0..2 {
-        idle(&mut players, Duration::from_millis(1500));
-        assert_eq!(ask_all(&mut players), served, "since only the address is hashed");
-    }
-    fleet.proxy.restart(&fleet.addresses());
-    assert_eq!(ask_all(&mut players), served);
-    assert!(players.iter().all(|player| player.closed.is_none()), "each is in its first session");
-    let confirmed = fleet.servers.map(|server| server.unwrap().shut_down(0).confirmed);
-    assert_eq!(confirmed.iter().sum::<u64>(), 4, "nobody had to reconnect");
+    behind_each(&ServerConfig { session, ..server_config() }, 1, |mut fleet| {
+        let mut players: Vec<_> = (1..=4).map(|host| Player::connect(&fleet, host)).collect();
+        let served = ask_all(&mut players);
+        for _ in 0..2 {
+            idle(&mut players, Duration::from_millis(1500));
+            assert_eq!(ask_all(&mut players), served, "since only the address is hashed");
+        }
+        fleet.proxy.restart(&fleet.addresses());
+        assert_eq!(ask_all(&mut players), served);
+        assert!(players.iter().all(|player| player.closed.is_none()), "each is in its first session");
+        assert_eq!(fleet.confirmed(), 4, "nobody had to connect again");
+    });
 }
 
 #[test]
 fn a_session_rerouted_to_another_server_times_out_even_with_a_shared_reset_key() {
     for reset_key in [None, Some([3; 16])] {
-        let config = ServerConfig { reset_key, ..server_config() };
-        let Some(mut fleet) = Fleet::start(&config, "60s") else { return };
-        let (mut of_a, mut of_b) = connect_all(&fleet);
-        fleet.proxy.restart(&fleet.addresses()[1..]); // A is running, but the proxy no longer knows it
-        wait_for_the_end(&mut of_a, &mut of_b);
-        assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Timeout)), "{reset_key:?}");
-        ask_all(&mut of_b);
+        behind_each(&ServerConfig { reset_key, ..server_config() }, 60, |mut fleet| {
+            let (mut of_a, mut of_b) = connect_all(&fleet);
+            fleet.proxy.restart(&fleet.addresses()[1..]); // A is running, but the proxy no longer knows it
+            wait_for_the_end(&mut of_a, &mut of_b);
+            assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Timeout)), "{reset_key:?}");
+            ask_all(&mut of_b);
+        });
     }
 }
 
 #[test]
 fn all_clients_of_a_proxy_share_the_limits_of_one_address() {
-    let limited = ServerConfig { sessions_per_address: 3, ..server_config() };
-    let Some(fleet) = Fleet::start(&limited, "60s") else { return };
-    let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(&fleet, host)).collect();
-    wait(&mut players, |player| player.closed.is_some() || player.ask());
-    let denied = players.iter().filter(|player| player.closed == Some(CloseReason::Denied(DenyReason::Busy)));
-    assert_eq!(
-        denied.count(),
-        usize::from(HOSTS) - 6,
-        "2 servers take 3 each, and each client is a host of its own"
-    );
+    behind_each(&ServerConfig { sessions_per_address: 3, ..server_config() }, 60, |fleet| {
+        let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(&fleet, host)).collect();
+        wait(&mut players, |player| player.closed.is_some() || player.ask());
+        let busy = Some(CloseReason::Denied(DenyReason::Busy));
+        let denied = players.iter().filter(|player| player.closed == busy).count();
+        assert_eq!(
+            denied,
+            usize::from(HOSTS) - 6,
+            "2 servers take 3 each, and each client is a host of its own"
+        );
+    });
 }
 
 #[test]
-fn nginx_accepts_the_documented_configuration() {
+fn the_proxies_accept_the_documented_configurations() {
     let document = include_str!("../docs/FLEET.md");
-    let (_, rest) = document.split_once("```nginx\n").unwrap();
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let config = rest.split("```").next().unwrap().replace("listen 4000", &format!("listen {port}"));
-    assert_ne!(nginx::takes(&config), Some(false), "{config}");
-    assert_ne!(nginx::takes(&config.replace("proxy_pass", "proxy_pas")), Some(true));
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for (kind, start, listen, wrong) in [
+        (Kind::Nginx, "```nginx\n", ("listen 4000", "listen 127.0.0.1:"), ("proxy_pass", "proxy_pas")),
+        (
+            Kind::Envoy,
+            "```yaml\nstatic_resources:",
+            ("port_value: 4000 ", "port_value: "),
+            ("hash_pol", "hash_bol"),
+        ),
+    ] {
+        let (_, rest) = document.split_once(start).unwrap();
+        let config = start.trim_start_matches(|c| c != '\n').to_owned() + rest.split("```").next().unwrap();
+        let config = config.replacen(listen.0, &format!("{}{port} ", listen.1), 1);
+        assert_ne!(balancer::takes(kind, &config), Some(false), "{config}");
+        assert_ne!(balancer::takes(kind, &config.replace(wrong.0, wrong.1)), Some(true));
+    }
+}
+
+/// Plays with a fleet behind nginx, then with one behind Envoy, as far as they are installed. `forget`: after how many seconds
+/// the proxy drops a silent client.
+fn behind_each(config: &ServerConfig, forget: u8, play: impl Fn(Fleet)) {
+    for kind in [Kind::Nginx, Kind::Envoy] {
+        println!("behind {kind:?}:"); // for a test that fails
+        Fleet::start(kind, config, forget).map(&play);
+    }
 }
 
 /// Limits behind a proxy: one address may have as much as all together.
 fn server_config() -> ServerConfig {
-    let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
+    let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(4));
     let session = SessionConfig { keepalive, timeout, ..SessionConfig::default() };
     let defaults = ServerConfig::secret(session, PSK);
     ServerConfig {
@@ -136,20 +182,28 @@ fn server_config() -> ServerConfig {
 /// Two servers, A and B, behind a proxy.
 struct Fleet {
     session: SessionConfig,
-    proxy: Nginx,
+    proxy: Balancer,
     servers: [Option<Echo>; 2],
+    /// By which Envoy learns whether a server is there.
+    health: [Option<TcpListener>; 2],
 }
 
 impl Fleet {
-    /// `forget`: after how long nginx drops a silent client. `None`: nginx is not installed.
-    fn start(config: &ServerConfig, forget: &'static str) -> Option<Self> {
+    /// `forget`: after how many seconds the proxy drops a silent client. `None`: it is not installed.
+    fn start(kind: Kind, config: &ServerConfig, forget: u8) -> Option<Self> {
         let answers: [(u8, Answer); 2] = [(0, |_, _, _| Some(b"A".into())), (1, |_, _, _| Some(b"B".into()))];
-        let servers = answers.map(|(shard, answer)| {
-            let config = ServerConfig { shard, ..config.clone() };
-            Echo::start(Server::bind("127.0.0.1:0", &config).unwrap(), answer)
+        let [(a, of_a), (b, of_b)] = answers.map(|(shard, answer)| {
+            let (server, health) = bind(&ServerConfig { shard, ..config.clone() });
+            (Echo::start(server, answer), Some(health))
         });
-        let proxy = Nginx::start(&servers.each_ref().map(|server| server.address), forget)?;
-        Some(Self { session: config.session.clone(), proxy, servers: servers.map(Some) })
+        let proxy = Balancer::start(kind, &[a.address, b.address], forget)?;
+        let session = config.session.clone();
+        Some(Self { session, proxy, servers: [Some(a), Some(b)], health: [of_a, of_b] })
+    }
+
+    /// How many sessions its servers have had, which it stops.
+    fn confirmed(&mut self) -> u64 {
+        self.servers.iter_mut().flat_map(Option::take).map(|server| server.shut_down(0).confirmed).sum()
     }
 
     /// Addresses of the running servers.
@@ -158,9 +212,20 @@ impl Fleet {
     }
 }
 
+/// A server, and a listener at the same port of TCP.
+fn bind(config: &ServerConfig) -> (Server, TcpListener) {
+    loop {
+        let server = Server::bind("127.0.0.1:0", config).unwrap();
+        if let Ok(health) = TcpListener::bind(server.local_addr().unwrap()) {
+            return (server, health);
+        }
+    }
+}
+
 struct Player {
     host: u8,
     client: Client,
+    nat: Option<Nat>,
     answer: Option<String>,
     closed: Option<CloseReason>,
 }
@@ -168,14 +233,24 @@ struct Player {
 impl Player {
     /// From the address 127.0.1.`host`.
     fn connect(fleet: &Fleet, host: u8) -> Self {
+        Self::connect_to(fleet, fleet.proxy.address, host, None)
+    }
+
+    /// From that address, by a NAT that can take another port.
+    fn connect_by_nat(fleet: &Fleet, host: u8) -> Self {
+        let nat = Nat::new(host, fleet.proxy.address);
+        Self::connect_to(fleet, nat.inside.local_addr().unwrap(), host, Some(nat))
+    }
+
+    fn connect_to(fleet: &Fleet, address: SocketAddr, host: u8, nat: Option<Nat>) -> Self {
         let config = ClientConfig::secret(fleet.session.clone(), PSK);
-        let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 1, host], 0))).unwrap();
-        let client = Client::from_socket(socket, fleet.proxy.address, &config).unwrap();
-        Self { host, client, answer: None, closed: None }
+        let client = Client::from_socket(socket(host), address, &config).unwrap();
+        Self { host, client, nat, answer: None, closed: None }
     }
 
     fn pump(&mut self) {
         self.client.pump().unwrap();
+        self.nat.iter_mut().for_each(Nat::pass_on);
         while let Some(event) = self.client.poll_event() {
             if let Event::Closed { reason, .. } = event {
                 self.closed = Some(reason);
@@ -194,6 +269,43 @@ impl Player {
         }
         self.answer.is_some()
     }
+}
+
+/// Passes datagrams on between one client and the proxy.
+struct Nat {
+    host: u8,
+    inside: UdpSocket,
+    client: Option<SocketAddr>,
+    outside: UdpSocket,
+    proxy: SocketAddr,
+}
+
+impl Nat {
+    fn new(host: u8, proxy: SocketAddr) -> Self {
+        Self { host, inside: socket(host), client: None, outside: socket(host), proxy }
+    }
+
+    fn take_another_port(&mut self) {
+        self.outside = socket(self.host);
+    }
+
+    fn pass_on(&mut self) {
+        let mut buf = [0; 2048];
+        while let Ok((len, client)) = self.inside.recv_from(&mut buf) {
+            self.client = Some(client);
+            self.outside.send_to(&buf[..len], self.proxy).unwrap();
+        }
+        while let (Some(client), Ok((len, _))) = (self.client, self.outside.recv_from(&mut buf)) {
+            self.inside.send_to(&buf[..len], client).unwrap();
+        }
+    }
+}
+
+/// At the address 127.0.1.`host`.
+fn socket(host: u8) -> UdpSocket {
+    let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 1, host], 0))).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
 }
 
 /// A player at each address: those served by A and those served by B.

@@ -10,8 +10,10 @@
 
 #[path = "common/configs.rs"]
 mod configs;
+#[path = "common/network.rs"]
+mod network;
 
-use std::env;
+use network::{in_own_network, ip};
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -23,37 +25,6 @@ use whitewater::{Channel, Client, ClientConfig, Server, ServerConfig, SessionCon
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const CHAT: Channel = Channel::ordered(0);
-
-/// Runs the test in its own network, which only has a loopback.
-fn in_own_network(test: &str, body: impl FnOnce()) {
-    const INSIDE: &str = "WHITEWATER_OWN_NETWORK";
-    if env::var_os(INSIDE).is_some() {
-        ip("link set lo up");
-        return body();
-    }
-    let is_allowed =
-        Command::new("unshare").args(["-rn", "true"]).output().is_ok_and(|output| output.status.success());
-    let has_ip = Command::new("ip").arg("-V").output().is_ok();
-    if !is_allowed || !has_ip {
-        println!("skipped: namespaces are allowed: {is_allowed}, ip is there: {has_ip}");
-        return assert!(has_ip || env::var_os("WHITEWATER_NO_SKIP").is_none(), "ip of iproute2 is missing");
-    }
-    let mut inside = Command::new("unshare");
-    inside
-        .arg("-rn")
-        .arg(env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1");
-    let output = inside.output().unwrap();
-    let [stdout, stderr] =
-        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}{stderr}");
-}
-
-fn ip(args: &str) {
-    let output = Command::new("ip").args(args.split(' ')).output().unwrap();
-    assert!(output.status.success(), "ip {args}: {}", String::from_utf8_lossy(&output.stderr));
-}
 
 /// A loopback of 1 MB/s with a long queue. `false`: the kernel has no such queue.
 fn slow_loopback() -> bool {
