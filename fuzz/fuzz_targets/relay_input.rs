@@ -97,7 +97,8 @@ fuzz_target!(|script: &[u8]| {
     let (given, links, hosts) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
     let mut world = World { relay, key, millis: 0, given, links, hosts };
     let expires = u32::try_from(UNIX + 30).expect("it is not 2106");
-    let host = |key: &RelayKey, host| key.host(HostGrant { host, expires, links: 4, bytes_per_second: 5000 });
+    let host =
+        |key: &RelayKey, host| key.host(HostGrant { host, expires, guests: 4, bytes_per_second: 5000 });
     while !script.is_done() {
         let byte = script.u8();
         let from = at(byte >> 4);

@@ -4,7 +4,7 @@ use crate::ticket::HostTicket;
 use crate::wire::{COOKIE, Cookie, Head, REGISTERED, RELAYED, Register, of_guest};
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,6 +17,8 @@ use whitewater_udp::{Mode, Port, socket_for};
 /// again. Limits of the server count the guests' own addresses.
 #[derive(Debug)]
 pub struct RelayedGuests {
+    relay: SocketAddr,
+    /// Not connected: one that is keeps the address of a network that this host may leave.
     socket: UdpSocket,
     ticket: HostTicket,
     came: Mutex<Receiver<Came>>,
@@ -28,10 +30,18 @@ pub struct RelayedGuests {
 
 type Came = (SocketAddr, Box<[u8]>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
-    is_registered: AtomicBool,
+    start: Instant,
+    /// When the relay last said that it knows the host, ms after the start; 0: never.
+    registered: AtomicU64,
     is_over: AtomicBool,
+}
+
+impl Shared {
+    fn millis(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
 }
 
 /// Says whether the relay knows the host.
@@ -39,10 +49,11 @@ struct Shared {
 pub struct Registration(Arc<Shared>);
 
 impl Registration {
-    /// Whether the relay has accepted the host's ticket, so that guests can come.
+    /// Whether guests can come: the relay has accepted the host's ticket, or said so again, in the last 15 s.
     #[must_use]
-    pub fn is_done(&self) -> bool {
-        self.0.is_registered.load(Relaxed)
+    pub fn is_valid(&self) -> bool {
+        let registered = self.0.registered.load(Relaxed);
+        registered > 0 && self.0.millis().saturating_sub(registered) <= 15_000
     }
 }
 
@@ -54,10 +65,12 @@ impl RelayedGuests {
     /// If there is no socket that can send there.
     pub fn new(relay: SocketAddr, ticket: HostTicket) -> io::Result<Self> {
         let socket = socket_for(relay)?;
-        socket.connect(relay)?;
+        socket.set_nonblocking(true)?;
         let (comes, came) = sync_channel(WAITING_MAX);
         let (comes, came) = (Some(comes), Mutex::new(came));
-        Ok(Self { socket, ticket, came, comes, frame: Vec::new(), shared: Arc::default() })
+        let (registered, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let shared = Arc::new(Shared { start: Instant::now(), registered, is_over });
+        Ok(Self { relay, socket, ticket, came, comes, frame: Vec::new(), shared })
     }
 
     /// Whether the relay knows this host; keep it, and attach the rest.
@@ -83,20 +96,20 @@ impl Transport for RelayedGuests {
         self.frame.clear();
         self.frame.extend_from_slice(Head::of_host(link).as_ref());
         self.frame.extend_from_slice(datagram);
-        let _ = self.socket.send(&self.frame); // what has no room is lost, as on any network
+        let _ = self.socket.send_to(&self.frame, self.relay); // what has no room is lost, as on any network
     }
 
     fn attached(&mut self, waker: Waker) {
         let Some(comes) = self.comes.take() else { return };
-        let (ticket, shared) = (self.ticket, Arc::clone(&self.shared));
+        let (relay, ticket, shared) = (self.relay, self.ticket, Arc::clone(&self.shared));
         let opened = self.socket.try_clone().and_then(|socket| Port::new(socket, Mode::Whole, SLOTS));
-        match opened {
-            Ok(port) => {
-                let reader =
-                    Reader { port, ticket, cookie: Cookie::default(), asked: None, comes, waker, shared };
-                thread::spawn(|| reader.run());
-            }
-            Err(error) => log::warn!("the relay cannot be heard: {error}"),
+        let started = opened.and_then(|port| {
+            let cookie = Cookie::default();
+            let reader = Reader { relay, port, ticket, cookie, asked: None, comes, waker, shared };
+            thread::Builder::new().name("relayed guests".into()).spawn(|| reader.run())
+        });
+        if let Err(error) = started {
+            log::warn!("the relay cannot be heard: {error}");
         }
     }
 }
@@ -109,6 +122,7 @@ impl Drop for RelayedGuests {
 
 /// Registers, and takes what the relay sends.
 struct Reader {
+    relay: SocketAddr,
     port: Port,
     ticket: HostTicket,
     cookie: Cookie,
@@ -145,12 +159,15 @@ impl Reader {
         self.asked = Some(Instant::now());
         let Self { ticket, cookie, .. } = self;
         let register = Register { ticket: ticket.ticket, cookie: *cookie, proof: ticket.proof(cookie) };
-        let _ = self.port.socket().send(&register.encode()); // it is sent again
+        let _ = self.port.socket().send_to(&register.encode(), self.relay); // it is sent again
     }
 
     fn take(&mut self) {
         let mut has_come = false;
         while let Some(datagram) = self.port.pop() {
+            if datagram.from != self.relay {
+                continue;
+            }
             match datagram.bytes.split_first() {
                 Some((&RELAYED, body)) => {
                     if let Some((link, guest, bytes)) = of_guest(body) {
@@ -162,7 +179,7 @@ impl Reader {
                         }
                     }
                 }
-                Some((&REGISTERED, [])) => self.shared.is_registered.store(true, Relaxed),
+                Some((&REGISTERED, [])) => self.shared.registered.store(self.shared.millis(), Relaxed),
                 Some((&COOKIE, body)) => {
                     if let Ok(cookie) = body.try_into() {
                         self.cookie = cookie;

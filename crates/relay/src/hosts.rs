@@ -12,8 +12,8 @@ pub(crate) struct Host {
     pub(crate) address: SocketAddr,
     /// When it registered last, s.
     pub(crate) heard: u32,
-    /// Links of its guests.
-    pub(crate) links: u16,
+    /// Its guests that have a link.
+    pub(crate) guests: u16,
 }
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Hosts {
 impl Hosts {
     pub(crate) fn new(most: usize, hash: Keyed) -> Self {
         let (by_grant, by_address) = (HashMap::with_hasher(hash), HashMap::with_hasher(hash));
-        Self { slab: Slab::new(most), by_grant, by_address }
+        Self { slab: Slab::new(most, hash.number()), by_grant, by_address }
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -47,6 +47,15 @@ impl Hosts {
         self.by_grant.get(&host).copied()
     }
 
+    /// Whether a grant may be used: one that has expired only by whoever has registered with it, and an older one not any more.
+    pub(crate) fn allows(&mut self, grant: &HostGrant, unix: u64) -> bool {
+        match self.of(grant.host).and_then(|number| self.slab.get_mut(number)) {
+            Some(host) if host.grant == *grant => true,
+            Some(host) => u64::from(grant.expires) > unix && grant.expires > host.grant.expires,
+            None => u64::from(grant.expires) > unix,
+        }
+    }
+
     /// A host has proven its ticket at `address`; if it has another host there, that one is gone. `None`: there is no room.
     pub(crate) fn register(&mut self, grant: HostGrant, address: SocketAddr, heard: u32) -> Option<u32> {
         let own = self.of(grant.host);
@@ -55,7 +64,7 @@ impl Hosts {
         }
         let number = match own {
             Some(number) => number,
-            None => self.slab.insert(Host { grant, address, heard, links: 0 })?,
+            None => self.slab.insert(Host { grant, address, heard, guests: 0 })?,
         };
         let host = self.slab.get_mut(number)?;
         self.by_address.remove(&host.address);

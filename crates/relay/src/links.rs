@@ -2,7 +2,7 @@
 
 use crate::rate::Bucket;
 use crate::slab::Slab;
-use crate::ticket::{Guest, GuestTicket};
+use crate::ticket::{Guest, GuestTicket, HostGrant};
 use siphasher::sip::SipHasher13;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -20,6 +20,13 @@ pub(crate) struct Link {
     /// From the guest, and to it.
     pub(crate) up: Bucket,
     pub(crate) down: Bucket,
+}
+
+impl Link {
+    /// Whether it is a link of this host. Numbers of hosts that are gone may have been given to others.
+    pub(crate) fn is_of(&self, host: u32, grant: HostGrant) -> bool {
+        self.host == host && Guest::read(&self.ticket).host == grant.host
+    }
 }
 
 #[derive(Debug)]
@@ -45,7 +52,7 @@ const LINKS_EACH: usize = 4;
 impl Links {
     pub(crate) fn new(most: usize, hash: Keyed) -> Self {
         let (numbers, guests) = (HashMap::with_hasher(hash), HashMap::with_hasher(hash));
-        Self { slab: Slab::new(most), numbers, guests }
+        Self { slab: Slab::new(most, hash.number()), numbers, guests }
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -122,6 +129,14 @@ const fn key(guest: Guest) -> (u32, u32) {
 /// SipHash-1-3 under a key, because strangers choose what is hashed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keyed(pub(crate) [u64; 2]);
+
+impl Keyed {
+    /// A number that depends on the key.
+    pub(crate) fn number(self) -> u32 {
+        let [a, b, c, d, ..] = self.hash_one("number").to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
+    }
+}
 
 impl BuildHasher for Keyed {
     type Hasher = SipHasher13;

@@ -21,10 +21,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let key: [u8; 32] = fs::read(key)?.try_into().map_err(|_| "the key file has to have 32 bytes")?;
     let mut secret = [0; 32];
     getrandom::fill(&mut secret)?;
-    let mut relay = Relay::new(RelayKey::new(key), RelayConfig::default(), secret);
+    let relay = Relay::new(RelayKey::new(key), RelayConfig::default(), secret);
     let socket = UdpSocket::bind(address)?;
     println!("relays at {}", socket.local_addr()?);
-    serve(socket, &mut relay, &AtomicBool::new(false), |relay| {
+    serve(socket, relay, &AtomicBool::new(false), |relay| {
         let Some(file) = counts else { return };
         let new = format!("{file}.new");
         let written = fs::write(&new, relay.counts().to_string()).and_then(|()| fs::rename(&new, file));

@@ -1,10 +1,10 @@
 //! The relay, without I/O: a datagram and the time go in, at most one datagram comes out.
 
 use crate::counts::Counts;
-use crate::hosts::Hosts;
+use crate::hosts::{Host, Hosts};
 use crate::links::{Keyed, Link, Links, Room};
 use crate::rate::Bucket;
-use crate::ticket::{self, GUEST_LEN, Guest, GuestTicket, HostGrant, RelayKey, is_same};
+use crate::ticket::{self, GUEST_LEN, Guest, GuestTicket, RelayKey, is_same};
 use crate::wire::{self, COOKIE, Cookie, Head, REGISTER, RELAYED, Register};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Default for RelayConfig {
 /// Passes datagrams on between guests and hosts that have tickets.
 ///
 /// A guest sends what it would send to a server, with its ticket after each datagram. The host gets that behind the number of a link and the guest's
-/// address, and answers by the number. Nothing is stored for whoever has no ticket, and nobody is sent more than they have sent.
+/// address, and answers by the number. Nothing is stored for whoever has no ticket, and they are sent no more than they have sent.
 #[derive(Debug)]
 pub struct Relay {
     key: RelayKey,
@@ -126,8 +126,7 @@ impl Relay {
             self.counts.forged += 1;
             return None;
         };
-        let is_up = self.hosts.of(grant.host).is_some();
-        if u64::from(grant.expires) <= now.unix && !is_up {
+        if !self.hosts.allows(&grant, now.unix) {
             self.counts.expired += 1;
             return None;
         }
@@ -155,12 +154,12 @@ impl Relay {
             let is_long = body.len() >= size_of::<Cookie>(); // nobody is sent more than they have sent
             return if is_long { self.ask(now, from) } else { None };
         };
-        let rate = self.hosts.get_mut(host)?.grant.bytes_per_second;
-        let Some(link) = self.links.get_mut(number).filter(|link| link.host == host) else {
+        let grant = self.hosts.get_mut(host)?.grant;
+        let Some(link) = self.links.get_mut(number).filter(|link| link.is_of(host, grant)) else {
             self.counts.gone += 1;
             return Some(Passed { to: from, head: Head::gone(number), body: &[] });
         };
-        if !link.down.spend(now.micros(), datagram.len(), rate) {
+        if !link.down.spend(now.micros(), datagram, grant.bytes_per_second) {
             self.counts.too_fast += 1;
             return None;
         }
@@ -174,16 +173,22 @@ impl Relay {
             self.counts.malformed += 1;
             return None;
         };
-        let number = match self.links.find(ticket, from) {
-            Some((number, _)) => number,
+        let known = self.links.find(ticket, from).map(|(number, link)| (number, link.host));
+        let number = match known {
+            Some((number, host)) if self.hosts.get_mut(host).is_some() => number,
+            Some((number, _)) => {
+                self.close(number); // its host is gone, or is back under another number
+                self.open(now, from, ticket)?
+            }
             None => self.open(now, from, ticket)?,
         };
         let link = self.links.get_mut(number)?;
-        let Some((to, grant)) = host_of(&mut self.hosts, link) else {
+        let Host { address: to, grant, .. } = *self.hosts.get_mut(link.host)?;
+        if !link.is_of(link.host, grant) {
             self.counts.no_host += 1;
             return None;
-        };
-        if !link.up.spend(now.micros(), datagram.len(), grant.bytes_per_second) {
+        }
+        if !link.up.spend(now.micros(), datagram, grant.bytes_per_second) {
             self.counts.too_fast += 1;
             return None;
         }
@@ -216,7 +221,9 @@ impl Relay {
                 return None;
             }
         }
-        let Some(own) = self.hosts.get_mut(host).filter(|own| own.links < own.grant.links) else {
+        let is_new = !self.links.has(guest);
+        let Some(own) = self.hosts.get_mut(host).filter(|own| !is_new || own.guests < own.grant.guests)
+        else {
             self.counts.crowded += 1;
             return None;
         };
@@ -226,16 +233,17 @@ impl Relay {
             self.counts.full += 1;
             return None;
         };
-        own.links += 1;
+        own.guests += u16::from(is_new);
         self.counts.opened += 1;
         Some(number)
     }
 
     fn close(&mut self, number: u32) {
         if let Some(link) = self.links.close(number)
+            && !self.links.has(Guest::read(&link.ticket))
             && let Some(host) = self.hosts.get_mut(link.host)
         {
-            host.links = host.links.saturating_sub(1);
+            host.guests = host.guests.saturating_sub(1);
         }
     }
 
@@ -275,17 +283,6 @@ impl Relay {
         let epoch = epoch(now);
         [epoch, epoch.wrapping_sub(1)].iter().any(|epoch| is_same(&self.cookie(*epoch, from), cookie))
     }
-}
-
-/// Where the host of a link is, and what it may do. One that was gone and is back has another number.
-fn host_of(hosts: &mut Hosts, link: &mut Link) -> Option<(SocketAddr, HostGrant)> {
-    if hosts.get_mut(link.host).is_none() {
-        link.host = hosts.of(Guest::read(&link.ticket).host)?;
-        let host = hosts.get_mut(link.host)?;
-        host.links = host.links.saturating_add(1);
-    }
-    let host = hosts.get_mut(link.host)?;
-    Some((host.address, host.grant))
 }
 
 fn epoch(now: Now) -> u64 {

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use whitewater_udp::{Mode, Port};
 
-/// Passes on what arrives at `socket` until `stop` is set, which is looked at ten times a second. Calls `report` about once a second.
+/// Passes on what arrives at `socket` until `stop` is set, which is looked at ten times a second. Calls `report` about once a second, and at the end.
 ///
 /// # Errors
 ///
 /// If the socket has failed.
 pub fn serve(
     socket: UdpSocket,
-    relay: &mut Relay,
+    mut relay: Relay,
     stop: &AtomicBool,
     mut report: impl FnMut(&Relay),
 ) -> io::Result<()> {
@@ -25,16 +25,17 @@ pub fn serve(
         let since_start = start.elapsed();
         if since_start - reported >= Duration::from_secs(1) {
             (reported, unix) = (since_start, unix_time());
-            report(relay);
+            report(&relay);
         }
         let now = Now { since_start, unix };
         if !port.is_full() && port.has_next(SLOTS)? {
-            pass_on(&mut port, relay, now, &mut staged);
+            pass_on(&mut port, &mut relay, now, &mut staged);
         } else {
             port.wait(Some(Duration::from_millis(100)))?;
             port.flush();
         }
     }
+    report(&relay);
     Ok(())
 }
 
@@ -55,8 +56,9 @@ fn pass_on(port: &mut Port, relay: &mut Relay, now: Now, staged: &mut Vec<u8>) {
     port.flush();
 }
 
+/// With a clock that is before 1970, no ticket is good.
 fn unix_time() -> u64 {
-    UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
+    UNIX_EPOCH.elapsed().map_or(u64::MAX, |since| since.as_secs())
 }
 
 /// Arrivals of one call.

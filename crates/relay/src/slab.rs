@@ -11,6 +11,8 @@ pub(crate) struct Slab<T> {
     free: Option<u32>,
     len: usize,
     most: usize,
+    /// How often a new place counts as used: nobody can tell the numbers of one relay from those of another.
+    first_use: u32,
     /// Where the next look for what is old begins.
     looked: usize,
 }
@@ -23,15 +25,9 @@ enum Place<T> {
 
 impl<T> Slab<T> {
     /// Room for `most`, up to 2^20.
-    pub(crate) const fn new(most: usize) -> Self {
-        let limit = 1 << PLACE_BITS;
-        Self {
-            places: Vec::new(),
-            free: None,
-            len: 0,
-            most: if most < limit { most } else { limit },
-            looked: 0,
-        }
+    pub(crate) fn new(most: usize, first_use: u32) -> Self {
+        let most = most.min(1 << PLACE_BITS);
+        Self { places: Vec::new(), free: None, len: 0, most, first_use: first_use % USES, looked: 0 }
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -44,7 +40,7 @@ impl<T> Slab<T> {
             return None;
         }
         let index = self.free.unwrap_or(u32::try_from(self.places.len()).ok()?);
-        let mut uses = 0;
+        let mut uses = self.first_use;
         match self.places.get_mut(index as usize) {
             Some(place) => {
                 if let Place::Free { uses: before, next } = *place {
@@ -107,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_number_is_not_given_again_before_its_place_was_used_2000_times() {
-        let mut slab = Slab::new(2);
+        let mut slab = Slab::new(2, 7);
         let (a, first) = (slab.insert('a').unwrap(), slab.insert('b').unwrap());
         assert!(slab.insert('c').is_none(), "there is no room");
         let mut last = first;
@@ -124,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_look_all_around_finds_all_that_are_old() {
-        let mut slab = Slab::new(100);
+        let mut slab = Slab::new(100, 7);
         let numbers: Vec<_> = (0..100).map(|thing| slab.insert(thing).unwrap()).collect();
         let (mut count, mut found) = (100, Vec::new());
         while let Some(old) = slab.next_old(&mut count, |thing| thing % 3 == 0) {

@@ -24,9 +24,9 @@ pub struct HostGrant {
     pub host: u32,
     /// Until when it may register. What is up stays up.
     pub expires: u32,
-    /// Most links of guests at a time.
-    pub links: u16,
-    /// Bytes that may go each way of each link a second, in the long run; a second's worth at once.
+    /// Most guests at a time.
+    pub guests: u16,
+    /// Bytes, and 48 for each datagram, that may go each way of each guest's link a second in the long run; a second's worth at once.
     pub bytes_per_second: u32,
 }
 
@@ -108,10 +108,10 @@ impl RelayKey {
 
 impl HostGrant {
     fn encode(&self) -> [u8; GRANT_LEN] {
-        let Self { host, expires, links, bytes_per_second } = self;
+        let Self { host, expires, guests, bytes_per_second } = self;
         let [host, expires, bytes] = [host, expires, bytes_per_second].map(|number| number.to_be_bytes());
         let mut said = [0; GRANT_LEN];
-        let parts = host.iter().chain(&expires).chain(&bytes).copied().chain(links.to_be_bytes());
+        let parts = host.iter().chain(&expires).chain(&bytes).copied().chain(guests.to_be_bytes());
         said.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
         said
     }
@@ -120,7 +120,7 @@ impl HostGrant {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, ..] = *ticket;
         let [host, expires, bytes_per_second] =
             [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_be_bytes);
-        Self { host, expires, links: u16::from_be_bytes([m, n]), bytes_per_second }
+        Self { host, expires, guests: u16::from_be_bytes([m, n]), bytes_per_second }
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     const GRANT: HostGrant =
-        HostGrant { host: 7, expires: 1_900_000_000, links: 16, bytes_per_second: 50_000 };
+        HostGrant { host: 7, expires: 1_900_000_000, guests: 16, bytes_per_second: 50_000 };
 
     #[test]
     fn a_ticket_says_what_was_granted_and_no_other_bytes_open() {
@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_secret_proves_and_a_cookie_only_once() {
+    fn only_the_secret_proves_and_each_cookie_has_its_own_proof() {
         let key = RelayKey::new([5; 32]);
         let host = key.host(GRANT);
         let again = HostTicket::decode(&host.encode()).unwrap();
         assert_eq!(host.proof(&[1; 16]), again.proof(&[1; 16]));
         assert_ne!(host.proof(&[1; 16]), host.proof(&[2; 16]));
-        let other = key.host(HostGrant { links: 17, ..GRANT });
+        let other = key.host(HostGrant { guests: 17, ..GRANT });
         assert_ne!(host.proof(&[1; 16]), other.proof(&[1; 16]));
         assert!(HostTicket::decode(&host.encode()[1..]).is_none());
     }

@@ -35,7 +35,7 @@ fn a_hundred_thousand_idle_pairs_take_less_than_100_mb_and_what_they_send_alloca
     let taken = measure(|| {
         let mut own = Relay::new(key.clone(), config, [9; 32]);
         for pair in 0..PAIRS {
-            let ticket = key.host(HostGrant { host: pair, expires, links: 4, bytes_per_second: 100_000 });
+            let ticket = key.host(HostGrant { host: pair, expires, guests: 4, bytes_per_second: 100_000 });
             let (host, guest) = (at(10, pair), at(11, pair));
             let mut register = [&[0xb0][..], &ticket.encode()[..30], &[0; 32]].concat();
             give(&mut own, Duration::ZERO, host, &register, &mut out).unwrap();

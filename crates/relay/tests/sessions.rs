@@ -43,7 +43,7 @@ impl Game {
     }
 
     fn join(&mut self, relay: SocketAddr, guests: u8) {
-        self.run_until("the host registers", |game| game.registration.is_done());
+        self.run_until("the host registers", |game| game.registration.is_valid());
         self.guests.extend((1..=guests).map(|number| guest(relay, number)));
         self.run_until("all are up", |game| game.sessions.len() == usize::from(guests));
     }

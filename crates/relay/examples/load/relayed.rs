@@ -33,7 +33,7 @@ impl Relayed {
         let mut pairs = Vec::new();
         for (number, guest) in (0..).zip(sockets()?) {
             let host = socket()?;
-            let grant = HostGrant { host: number, expires, links: 4, bytes_per_second: 10_000_000 };
+            let grant = HostGrant { host: number, expires, guests: 4, bytes_per_second: 10_000_000 };
             let ticket = key.host(grant);
             let said = ticket.encode();
             let said = said.get(..30).unwrap_or_default();

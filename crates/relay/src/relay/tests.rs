@@ -1,7 +1,7 @@
 //! A relay in virtual time, with hosts and guests by hand.
 
 use super::*;
-use crate::ticket::{HOST_LEN, HostTicket};
+use crate::ticket::{HOST_LEN, HostGrant, HostTicket};
 use crate::wire::{GONE, REGISTERED};
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl World {
     }
 
     fn grant(&self, host: u32) -> HostTicket {
-        self.key.host(HostGrant { host, expires: LATER, links: 100, bytes_per_second: 100_000 })
+        self.key.host(HostGrant { host, expires: LATER, guests: 100, bytes_per_second: 100_000 })
     }
 
     /// Registers a host at an address; returns whether that went well.
@@ -145,7 +145,7 @@ fn a_host_has_to_prove_its_address_and_its_ticket() {
     world.millis = 61_000;
     let (_, stale) = world.give(at(1), &proven.encode()).unwrap();
     assert_eq!(stale[0], COOKIE, "a recording");
-    let expired = world.key.host(HostGrant { host: 2, expires: BEGIN, links: 1, bytes_per_second: 1 });
+    let expired = world.key.host(HostGrant { host: 2, expires: BEGIN, guests: 1, bytes_per_second: 1 });
     assert!(!world.register(at(3), &expired));
     assert_eq!(world.count(|counts| counts.expired), 1);
 }
@@ -223,13 +223,14 @@ fn a_guest_that_moves_or_whose_ticket_is_copied_has_another_link_and_at_most_fou
 }
 
 #[test]
-fn each_link_has_its_rate_and_each_host_its_links() {
+fn each_link_has_its_rate_and_each_host_its_guests() {
     let mut world = World::new();
-    let ticket = world.key.host(HostGrant { host: 1, expires: LATER, links: 3, bytes_per_second: 50_000 });
+    let ticket = world.key.host(HostGrant { host: 1, expires: LATER, guests: 3, bytes_per_second: 52_400 });
     assert!(world.register(at(1), &ticket));
     let guests = [1, 2, 3, 4].map(|guest| (at(10 + guest), world.key.guest(1, guest, LATER)));
     let links = guests.map(|(address, ticket)| world.up(address, &ticket, b"hello").map(|(_, link)| link));
     assert!(links[..3].iter().all(Option::is_some) && links[3].is_none());
+    assert!(world.up(at(99), &guests[0].1, b"one that moves takes nobody's place").is_some());
     assert_eq!(world.count(|counts| counts.crowded), 1);
     for second in 1..5 {
         world.millis = second * 2000;
@@ -285,6 +286,26 @@ fn a_host_that_moves_or_comes_back_keeps_its_guests() {
     }
     assert_eq!(world.count(|counts| counts.hosts), 0);
     assert!(world.register(at(3), &ticket));
-    assert_eq!(world.up(at(5), &guest, b"hello"), Some((at(3), link)));
-    assert_eq!(world.down(at(3), link, b"answer").unwrap().0, at(5));
+    let (to, new) = world.up(at(5), &guest, b"hello").unwrap();
+    assert!(to == at(3) && new != link, "a host that was gone for so long has lost its sessions");
+    assert_eq!(world.down(at(3), new, b"answer").unwrap().0, at(5));
+}
+
+#[test]
+fn a_ticket_that_was_replaced_or_has_expired_takes_nothing_from_the_host_that_is_there() {
+    let mut world = World::new();
+    let [first, second] = [(100, 9), (200, 5)].map(|(life, guests)| {
+        world.key.host(HostGrant { host: 1, expires: BEGIN + life, guests, bytes_per_second: 100_000 })
+    });
+    assert!(world.register(at(1), &first));
+    assert!(world.register(at(2), &second), "the matchmaker has made another player the host");
+    assert!(!world.register(at(1), &first));
+    for _ in 0..41 {
+        world.millis += 5000;
+        assert!(world.register(at(2), &second), "what is up stays up");
+    }
+    assert!(!world.register(at(1), &first));
+    let guest = world.key.guest(1, 7, LATER);
+    assert_eq!(world.up(at(5), &guest, b"hello").unwrap().0, at(2));
+    assert_eq!(world.count(|counts| counts.expired), 2);
 }

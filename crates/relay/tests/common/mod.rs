@@ -30,7 +30,7 @@ pub(crate) fn soon() -> u32 {
 }
 
 pub(crate) fn host_ticket() -> HostTicket {
-    key().host(HostGrant { host: HOST, expires: soon(), links: 1000, bytes_per_second: 1_000_000 })
+    key().host(HostGrant { host: HOST, expires: soon(), guests: 1000, bytes_per_second: 1_000_000 })
 }
 
 /// Runs until it is stopped.
@@ -46,9 +46,10 @@ impl Running {
         let thread = thread::spawn(move || {
             let mut secret = [0; 32];
             getrandom::fill(&mut secret).unwrap();
-            let mut relay = Relay::new(key(), RelayConfig::default(), secret);
-            serve(socket, &mut relay, &stopped, |_| {}).unwrap();
-            relay.counts()
+            let relay = Relay::new(key(), RelayConfig::default(), secret);
+            let mut counts = relay.counts();
+            serve(socket, relay, &stopped, |relay| counts = relay.counts()).unwrap();
+            counts
         });
         Self { stop, thread: Some(thread) }
     }
