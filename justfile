@@ -73,6 +73,10 @@ threads:
 tasks:
     cargo test --release --manifest-path tests/tasks/Cargo.toml
 
+# Tests servers that share used tokens in a Redis, which is killed meanwhile; needs redis-server.
+used-tokens:
+    cargo test --release -p whitewater-fleet
+
 # Code that all features together disable: sockets without batched calls, and the ciphers in Rust, which ring's replace.
 test-without:
     cargo test --release -p whitewater-udp --no-default-features

@@ -3,11 +3,11 @@
 use crate::common;
 
 use common::ms;
-use common::sessions::{SUITE, World};
-use common::tokens::{NOW, SERVER_ID, by_token, strict, token, verifier};
+use common::sessions::{SUITE, World, server_config};
+use common::tokens::{NOW, SERVER_ID, by_token, requiring, strict, token, verifier};
 use whitewater::session::token::PublicToken;
 use whitewater::session::{DenyReason, code};
-use whitewater::{ClientConfig, CloseReason, SessionConfig};
+use whitewater::{ClientConfig, CloseReason, ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
 fn world() -> World {
@@ -26,6 +26,20 @@ fn a_token_admits_its_client_and_identifies_it() {
     world.connect();
     let pass = world.server.pass(world.sessions[0]).unwrap();
     assert_eq!((pass.client_id, pass.match_id, pass.user.as_slice()), (99, [2; 16], &b"red team"[..]));
+}
+
+/// Servers that share tokens tell each other which were used.
+#[test]
+fn a_request_names_the_token_that_its_client_has_brought() {
+    let config = requiring(verifier(SERVER_ID), server_config(&SessionConfig::default(), SUITE));
+    let mut world = World::new(1, &ServerConfig { ask: true, ..config });
+    for number in [2, 3] {
+        enter(&mut world, &token(90 + u64::from(number), NOW, number));
+        world.run(1_000);
+    }
+    let named = world.events.iter().map(|(_, id, _)| world.server.request(*id).unwrap().token.unwrap());
+    let named: Vec<_> = named.map(|token| (token.server_id, token.nonce, token.expires)).collect();
+    assert_eq!(named, [2, 3].map(|number| (SERVER_ID, [number; 24], NOW + 45)));
 }
 
 #[test]

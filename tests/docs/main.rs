@@ -161,6 +161,7 @@ fn every_page_with_code_is_compiled() {
         "src/lib.rs",
         "src/events.rs",
         "crates/bevy/src/lib.rs",
+        "crates/fleet/src/lib.rs",
         "crates/kcp-go/src/lib.rs",
         "crates/web/src/lib.rs",
     ]
@@ -278,6 +279,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "capi",
         "crates/bevy",
         "crates/bevy/examples",
+        "crates/fleet",
         "crates/godot",
         "crates/kcp-go",
         "crates/python",

@@ -22,6 +22,7 @@ pub(crate) fn all() -> Vec<Document> {
         "capi/csharp",
         "crates/bevy",
         "crates/bevy/examples",
+        "crates/fleet",
         "crates/godot",
         "crates/kcp-go",
         "crates/python",

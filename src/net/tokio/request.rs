@@ -4,6 +4,7 @@ use super::core::Sessions;
 use super::session::Session;
 use super::shared::{Handle, Shared, State};
 use super::waiting::For;
+use crate::session::token::TokenId;
 use crate::session::{DecisionError, Pass, Server, SessionId, Suite};
 use crate::time::Time;
 use std::future::poll_fn;
@@ -22,6 +23,7 @@ pub struct Request {
     suite: Suite,
     user: Vec<u8>,
     pass: Option<Pass>,
+    token: Option<TokenId>,
 }
 
 impl Request {
@@ -32,9 +34,9 @@ impl Request {
         id: SessionId,
     ) -> Option<Self> {
         let request = state.core.server()?.request(id)?;
-        let (address, suite) = (request.address, request.suite);
+        let (address, suite, token) = (request.address, request.suite, request.token);
         let (user, pass) = (request.user.to_vec(), request.pass.cloned());
-        Some(Self { handle: Handle::of(shared, state, Some(id)), id, address, suite, user, pass })
+        Some(Self { handle: Handle::of(shared, state, Some(id)), id, address, suite, user, pass, token })
     }
 
     /// The client's address. The client has shown that it receives what is sent there.
@@ -59,6 +61,12 @@ impl Request {
     #[must_use]
     pub const fn pass(&self) -> Option<&Pass> {
         self.pass.as_ref()
+    }
+
+    /// Which token that is, for servers that share tokens.
+    #[must_use]
+    pub const fn token(&self) -> Option<TokenId> {
+        self.token
     }
 
     /// Admits the client, tells its application `user`, and returns the session once the client has confirmed it.

@@ -12,7 +12,7 @@ use crate::session::event::{Event, code};
 use crate::session::exchange::Responder;
 use crate::session::seal::{Keys, Seal};
 use crate::session::seats::Entry;
-use crate::session::token::NONCE_LEN;
+use crate::session::token::{NONCE_LEN, TokenId};
 use crate::session::wire::{Accept, Msg2, USER_MAX};
 use crate::session::{Secret, hash_key};
 use crate::time::Time;
@@ -37,6 +37,8 @@ pub struct Request<'a> {
     pub user: &'a [u8],
     /// The contents of its connect token.
     pub pass: Option<&'a Pass>,
+    /// Which token that is, for servers that share tokens: this one has used it up, but the others do not know that.
+    pub token: Option<TokenId>,
 }
 
 /// A client that has shown that it may join, with all that is known of it. This is its seat while the application is
@@ -68,8 +70,9 @@ impl Server {
     /// The request of a client that [asks to join](Event::Requested). `None`: there is none, or no longer.
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
-        let Guest { place, suite, user, pass, .. } = self.seats.asked(id.0)?;
-        Some(Request { address: place.address, suite: *suite, user, pass: pass.as_ref() })
+        let Guest { place, suite, user, pass, token, .. } = self.seats.asked(id.0)?;
+        let token = TokenId::of(token);
+        Some(Request { address: place.address, suite: *suite, user, pass: pass.as_ref(), token })
     }
 
     /// Admits a client that [asks](Event::Requested), and tells its application `user`. [`Event::Connected`] follows

@@ -14,7 +14,7 @@ mod verify;
 #[cfg(feature = "crypto")]
 pub use super::crypto::noise::FleetKey;
 pub use public::PublicToken;
-pub use sealed::{Grant, Order, SEALED_LEN, ServerKey, USER_MAX};
+pub use sealed::{Grant, Order, SEALED_LEN, ServerKey, TokenId, USER_MAX};
 pub use verify::Verifier;
 
 #[cfg(feature = "crypto")]

@@ -169,6 +169,27 @@ pub struct Grant {
     pub(in crate::session) nonce: [u8; NONCE_LEN],
 }
 
+/// Which token it is. No two tokens have the same, and only whoever has the key of the server can make one.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct TokenId {
+    /// The server that it is for, or the servers, if several share this number and the key.
+    pub server_id: u64,
+    /// Random bytes that no other token has.
+    pub nonce: [u8; NONCE_LEN],
+    /// When it expires, in seconds since 1970. A server accepts it for [`SKEW`](super::SKEW) s longer.
+    pub expires: u64,
+}
+
+impl TokenId {
+    /// The id of a token that has been opened: what it is read from was authentic then.
+    pub(in crate::session) fn of(sealed: &[u8]) -> Option<Self> {
+        let (head, rest) = sealed.split_first_chunk()?;
+        let Head { server_id, expires, .. } = Head::decode(head).ok()?;
+        Some(Self { server_id, nonce: *rest.first_chunk()?, expires })
+    }
+}
+
 /// The part before the ciphertext, which is not encrypted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Head {
