@@ -2,6 +2,7 @@
 
 use super::clock::{Clock, WallClock};
 use super::shards::Neighbours;
+use super::takeover::Generations;
 use super::tally::{SocketStats, SocketTraffic};
 use super::transport::Beside;
 use super::way::Way;
@@ -69,6 +70,7 @@ impl<M: Machine> Driver<M> {
     /// Reading from the socket failed. What was due was done and sent anyway. What a peer does, or fails to do, is an event, not an error.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
         let received = self.receive_up_to(usize::MAX, |_| false);
+        self.line.settle();
         self.machine.handle_timeout(self.clock.now());
         let is_all_sent = self.transmit();
         if received? || !is_all_sent {
@@ -172,7 +174,7 @@ impl<M: Machine> Driver<M> {
 
     /// How long nothing needs to be done, unless a datagram arrives.
     pub(super) fn idle_for(&self, now: Time) -> Option<Duration> {
-        if self.line.port.is_full() {
+        if self.line.port.is_full() || self.line.is_clogged() {
             return Some(RETRY); // what is due before there is room is no reason to look
         }
         self.machine.poll_timeout().map(|at| at.since(now))
@@ -269,6 +271,8 @@ pub(super) struct Line<M, S = UdpSocket> {
     pub(super) port: Port<S>,
     pub(super) neighbours: Option<Neighbours<M>>,
     pub(super) beside: Option<Beside>,
+    /// The other processes that have this socket.
+    pub(super) generations: Option<Generations<M>>,
     wall: WallClock,
     /// The way to the one peer that this end has.
     way: Option<Way>,
@@ -276,7 +280,14 @@ pub(super) struct Line<M, S = UdpSocket> {
 
 impl<M: Machine, S: Socket> Line<M, S> {
     pub(super) fn new(port: Port<S>) -> Self {
-        Self { port, neighbours: None, beside: None, wall: WallClock::default(), way: None }
+        Self {
+            port,
+            neighbours: None,
+            beside: None,
+            generations: None,
+            wall: WallClock::default(),
+            way: None,
+        }
     }
 
     /// Starts to watch whether another network leads to the peer.
@@ -310,9 +321,10 @@ impl<M: Machine, S: Socket> Line<M, S> {
     pub(super) fn hand_in(&mut self, now: Time, machine: &mut M) -> bool {
         let Some(Datagram { bytes, from, ecn, .. }) = self.port.pop() else { return false };
         let from = Arrival { ecn: Ecn::from_bits(ecn), ..from.into() };
-        match &mut self.neighbours {
-            None => machine.handle_datagram(now, from, bytes),
-            Some(others) => others.hand_in(now, machine, from, bytes),
+        match (&mut self.neighbours, &mut self.generations) {
+            (Some(others), _) => others.hand_in(now, machine, from, bytes),
+            (None, Some(others)) => others.hand_in(now, machine, from, bytes),
+            (None, None) => machine.handle_datagram(now, from, bytes),
         }
         true
     }
@@ -320,14 +332,37 @@ impl<M: Machine, S: Socket> Line<M, S> {
     /// Whether datagrams come by other ways than the socket.
     #[cfg(feature = "tokio")]
     pub(super) const fn has_others(&self) -> bool {
-        self.neighbours.is_some() || self.beside.is_some()
+        self.neighbours.is_some() || self.generations.is_some() || self.beside.is_some()
     }
 
     /// Hands in what the others on the port have handed on and what came beside the socket, a bounded number; returns whether there may be
     /// more.
     pub(super) fn hand_in_strays(&mut self, now: Time, machine: &mut M) -> bool {
         let has_more = self.neighbours.as_mut().is_some_and(|others| others.hand_in_strays(now, machine));
+        let has_more = self.hand_in_from_successors(now, machine) || has_more;
         self.beside.as_mut().is_some_and(|beside| beside.hand_in(now, machine)) || has_more
+    }
+
+    fn hand_in_from_successors(&mut self, now: Time, machine: &mut M) -> bool {
+        let Some(others) = &mut self.generations else { return false };
+        let has_more = others.hand_in_strays(now, machine);
+        let (was_deaf, is_deaf) = (self.port.is_deaf(), others.is_superseded());
+        self.port.set_deaf(is_deaf);
+        has_more || was_deaf != is_deaf
+    }
+
+    /// After reading: sends what was handed on to other processes. If this one has stopped reading, tells its successor.
+    pub(super) fn settle(&mut self) {
+        let Some(others) = &mut self.generations else { return };
+        others.flush();
+        if self.port.is_deaf() && !self.port.has_read() {
+            others.answer();
+        }
+    }
+
+    /// Whether something waits for room on its way to another process.
+    fn is_clogged(&self) -> bool {
+        self.generations.as_ref().is_some_and(Generations::is_clogged)
     }
 
     /// Gathers what is due, until it is time to flush, and at most what is `left` to send; returns whether that was all.
@@ -352,12 +387,14 @@ impl<M: Machine, S: Socket> Line<M, S> {
     }
 
     pub(super) fn stats(&self) -> SocketStats {
-        let not_handed_on = self.neighbours.as_ref().map_or(0, |others| others.not_handed_on);
+        let of_shards = self.neighbours.as_ref().map_or(0, |others| others.not_handed_on);
+        let not_handed_on = of_shards + self.generations.as_ref().map_or(0, |others| others.not_handed_on);
         SocketStats { not_handed_on, ..self.port.counts().into() }
     }
 
     pub(super) fn traffic(&self) -> SocketTraffic {
-        let handed_on = self.neighbours.as_ref().map_or(0, |others| others.handed_on);
+        let of_shards = self.neighbours.as_ref().map_or(0, |others| others.handed_on);
+        let handed_on = of_shards + self.generations.as_ref().map_or(0, |others| others.handed_on);
         SocketTraffic { handed_on, ..self.port.counts().into() }
     }
 }

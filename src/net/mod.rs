@@ -97,6 +97,8 @@ mod server;
 mod shards;
 pub(crate) mod socket;
 mod sync;
+#[cfg_attr(not(all(target_os = "linux", feature = "batch")), path = "no_takeover.rs")]
+mod takeover;
 mod tally;
 pub(crate) mod thread;
 #[cfg(feature = "tokio")]

@@ -4,6 +4,7 @@ use super::clock::{Clock, random};
 use super::driver::{Driver, MANY_PEERS, farewell, mode, within};
 use super::error::Error;
 use super::shards::{Wake, meet, sockets};
+use super::takeover::{Claim, Generations};
 use super::transport::{Beside, Transport, Waker};
 use crate::channel::{Channel, SendError};
 use crate::message::pack::Payload;
@@ -13,6 +14,7 @@ use crate::session::{
 };
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use whitewater_udp::{Port, Socket, bind};
@@ -102,6 +104,41 @@ impl Server {
             }
         }
         Ok(servers)
+    }
+
+    /// Takes a socket over from an older process, such as the last version of the program, without downtime: sessions stay with the process
+    /// that has them until they end, and clients that come from now on join this one. If there is no older process, it is as
+    /// [`from_socket`](Self::from_socket).
+    ///
+    /// All processes have the same socket, from whatever started them, and the same directory. It is made if it is missing, and nobody else may
+    /// enter it (mode 0700). Each process has a shard of its own there, so `config.shard` is ignored, and more than 64 cannot run at a time.
+    /// This call is when the port is taken: call it when the rest of the program is ready. Until then the old process serves everybody. If this
+    /// process ends, the one before it serves the port again. Start one process at a time.
+    ///
+    /// The old process [is superseded](Self::is_superseded), and has to go on until its sessions have ended. Whatever a client sends to
+    /// it comes through this process. Sessions of a process that has ended are unknown, as after a crash; see
+    /// [`reset_key`](ServerConfig::reset_key). Transports that are [attached](Self::attach) stay where they are.
+    ///
+    /// Connect tokens made more than 5 s before the call are refused here, because the old process may have seen them.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be used or is open to others (`PermissionDenied`), 64 processes are running (`AddrInUse`), the old
+    /// one is of an incompatible version, or the system cannot do this ([`Unsupported`](io::ErrorKind::Unsupported)): it needs Linux and the
+    /// feature `batch`. Also the errors of [`from_socket`](Self::from_socket). The old process goes on then.
+    pub fn take_over(socket: UdpSocket, dir: impl AsRef<Path>, config: &ServerConfig) -> io::Result<Self> {
+        let claim = Claim::new(dir.as_ref())?;
+        let mut server = Self::from_socket(socket, &ServerConfig { shard: claim.shard, ..config.clone() })?;
+        let owner = server.line.port.bell()?;
+        server.line.generations = Some(Generations::take_over(claim, owner, session::Server::handle_own)?);
+        Ok(server)
+    }
+
+    /// Whether a newer process has [taken the socket over](Self::take_over). Then no client joins here any more, and the program can end when
+    /// the last session has.
+    #[must_use]
+    pub fn is_superseded(&self) -> bool {
+        self.line.generations.as_ref().is_some_and(Generations::is_superseded)
     }
 
     /// Serves the peers of a transport beside those of the socket, by the same sessions, limits and events. It replaces an earlier one, whose

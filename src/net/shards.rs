@@ -55,9 +55,9 @@ pub(super) trait Wake: Debug + Send + Sync {
 }
 
 #[derive(Debug)]
-struct Stray {
-    from: Arrival,
-    bytes: Box<[u8]>,
+pub(super) struct Stray {
+    pub(super) from: Arrival,
+    pub(super) bytes: Box<[u8]>,
 }
 
 impl Wake for Bell {
@@ -112,9 +112,9 @@ impl<M> Neighbours<M> {
 }
 
 /// Most datagrams that wait for a shard: 1.5 MB at the usual 1500 bytes, 9 MB at the longest that a session accepts.
-const STRAYS_MAX: usize = 1024;
+pub(super) const STRAYS_MAX: usize = 1024;
 /// Most of them that one pump takes: fewer than it reads.
-const STRAYS_PER_PUMP: usize = 256;
+pub(super) const STRAYS_PER_PUMP: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 use crate::counts::{Counts, Tally};
 use crate::inbox::{Datagram, Inbox};
 use crate::offload::{Mode, Offload};
-use crate::os::{Bell, Waiter};
+use crate::os::{Bell, Until, Waiter};
 use crate::outbox::Outbox;
 use crate::{Socket, SocketBuffers, os};
 use socket2::{Domain, Protocol, Type};
@@ -24,6 +24,8 @@ pub struct Port<S = UdpSocket> {
     outbox: Outbox,
     /// Whether the socket had no room for what is in the outbox.
     is_full: bool,
+    /// Whether this process does not read the socket, because another one does.
+    is_deaf: bool,
     is_v6: bool,
     is_replaceable: bool,
     waiter: Waiter,
@@ -54,6 +56,7 @@ impl<S: Socket> Port<S> {
             offload,
             outbox: Outbox::default(),
             is_full: false,
+            is_deaf: false,
             is_replaceable: false,
             bell: None,
             tally: Tally::default(),
@@ -91,6 +94,17 @@ impl<S: Socket> Port<S> {
         Ok(())
     }
 
+    /// Whether to leave what arrives to another process that has this socket. Then nothing is read but what was read
+    /// before, and only the [bell](Self::bell) and room to send end a [wait](Self::wait). This needs Linux with the feature `batch`.
+    pub const fn set_deaf(&mut self, is_deaf: bool) {
+        self.is_deaf = is_deaf;
+    }
+
+    /// Whether another process reads the socket.
+    pub const fn is_deaf(&self) -> bool {
+        self.is_deaf
+    }
+
     /// The socket.
     pub const fn socket(&self) -> &S {
         &self.socket
@@ -122,7 +136,7 @@ impl<S: Socket> Port<S> {
     /// If each datagram costs a system call, at most `most` are fetched. If only a [bell](Self::bell) was
     /// read, there may be nothing to pop after all. Fails as [`read`](Self::read) does.
     pub fn has_next(&mut self, most: usize) -> io::Result<bool> {
-        Ok(self.has_read() || (!self.inbox.take_last() && self.read(most)?))
+        Ok(self.has_read() || (!self.is_deaf && !self.inbox.take_last() && self.read(most)?))
     }
 
     /// Whether a datagram has been read already.
@@ -242,7 +256,8 @@ impl Port {
             return Ok(());
         }
         let (bell, scratch) = (self.bell.as_deref(), self.inbox.scratch());
-        let waited = self.waiter.wait(&self.socket, wait, self.is_full, bell, scratch);
+        let is_for = Until { there_is_data: !self.is_deaf, there_is_room: self.is_full };
+        let waited = self.waiter.wait(&self.socket, wait, is_for, bell, scratch);
         match waited.or_else(|error| self.tally.receiving(error)) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),

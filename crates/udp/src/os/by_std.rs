@@ -1,7 +1,7 @@
 //! Waits for a socket with what std offers: a blocking peek at the next datagram, with a timeout. On Windows that timeout is half
 //! a second at least, so its poll waits instead.
 
-use super::Bell;
+use super::{Bell, Until};
 use std::io;
 use std::net::UdpSocket;
 use std::thread;
@@ -34,10 +34,11 @@ impl Waiter {
         &mut self,
         socket: &UdpSocket,
         timeout: Option<Duration>,
-        for_room: bool,
+        until: Until,
         _bell: Option<&Bell>,
         scratch: &mut [u8],
     ) -> io::Result<()> {
+        let for_room = until.there_is_room;
         match timeout {
             Some(timeout) if timeout < COARSE + NAP => nap(socket, timeout, scratch),
             Some(timeout) => self.block(socket, Some(timeout - COARSE), for_room, scratch),

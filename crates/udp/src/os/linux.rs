@@ -1,5 +1,6 @@
 //! Linux-specific calls, by rustix.
 
+use super::Until;
 use crate::outbox::MOST_EACH;
 use crate::{NOWHERE, Socket};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -25,8 +26,7 @@ impl Waiter {
         Ok(Self)
     }
 
-    /// Waits until there is something to read, room to write (with `for_room`), the bell rings, or `timeout`
-    /// has passed. It may return earlier.
+    /// Waits for what is in `until`, until the bell rings, or until `timeout` has passed. It may return earlier.
     #[expect(
         clippy::unused_self,
         clippy::needless_pass_by_ref_mut,
@@ -36,11 +36,13 @@ impl Waiter {
         &mut self,
         socket: &UdpSocket,
         timeout: Option<Duration>,
-        for_room: bool,
+        until: Until,
         bell: Option<&Bell>,
         _: &mut [u8],
     ) -> io::Result<()> {
-        let events = if for_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::IN, until.there_is_data);
+        events.set(PollFlags::OUT, until.there_is_room);
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let socket = PollFd::new(socket, events);
         let polled = match bell {

@@ -10,6 +10,13 @@ pub(crate) use other::{
     SENDS_EACH, Waiter, allow_fragments, can_allow_fragments, forbid_fragments, send_each, shared,
 };
 
+/// What ends a wait for a socket, beside its timeout and the bell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    pub(crate) there_is_data: bool,
+    pub(crate) there_is_room: bool,
+}
+
 /// The trait of handles for system calls.
 #[cfg(not(windows))]
 pub(crate) use std::os::fd::AsFd as AsHandle;
@@ -31,8 +38,8 @@ pub(crate) const EXPIRED: i32 = ERRORS.2;
 
 #[cfg(test)]
 mod tests {
-    use super::Waiter;
     use super::by_std::Waiter as ByStd;
+    use super::{Until, Waiter};
     use std::net::UdpSocket;
     use std::time::Duration;
 
@@ -44,10 +51,11 @@ mod tests {
         socket.set_nonblocking(true).unwrap();
         let to = socket.local_addr().unwrap();
         let mut scratch = [0; 100];
+        let until = Until { there_is_data: true, there_is_room: false };
         for timeout in [LONG, None] {
             socket.send_to(b"here", to).unwrap();
-            Waiter::new(&socket).unwrap().wait(&socket, timeout, false, None, &mut scratch).unwrap();
-            ByStd::new(&socket).unwrap().wait(&socket, timeout, false, None, &mut scratch).unwrap();
+            Waiter::new(&socket).unwrap().wait(&socket, timeout, until, None, &mut scratch).unwrap();
+            ByStd::new(&socket).unwrap().wait(&socket, timeout, until, None, &mut scratch).unwrap();
             assert_eq!(socket.recv(&mut scratch).unwrap(), 4);
         }
     }

@@ -1,0 +1,165 @@
+//! One socket, several processes: a new version of a server takes it over, and the old one keeps its sessions.
+//!
+//! Each process is one *generation*, with a shard of its own. The newest one reads the socket. A datagram that names the shard of an older
+//! one goes there over a stream between the two processes; the answer leaves from the older one's copy of the socket. It is what
+//! [`shards`](super::shards) do between threads.
+//!
+//! A generation listens in a directory that only the user may enter, at a path named after its shard. Whoever takes the socket over connects
+//! to all paths there, and each owner answers once it has stopped reading. While one of these streams is open, its owner has a successor.
+
+mod frames;
+mod streams;
+
+use super::shards::{Give, Wake};
+use crate::machine::{Arrival, Machine};
+use crate::session::SHARDS_MAX;
+use crate::time::Time;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use streams::{Came, Door, Older};
+
+/// A claim of a shard, in a directory of generations.
+#[derive(Debug)]
+pub(super) struct Claim {
+    pub(super) shard: u8,
+    listener: UnixListener,
+    path: PathBuf,
+    /// The streams to the generations that are alive, by shard.
+    older: Vec<Option<UnixStream>>,
+}
+
+impl Claim {
+    /// Claims the lowest shard that no running process has.
+    pub(super) fn new(dir: &Path) -> io::Result<Self> {
+        make_private(dir)?;
+        let mut older = Vec::with_capacity(SHARDS_MAX);
+        let mut free = None;
+        for shard in 0..SHARDS_MAX {
+            let path = dir.join(shard.to_string());
+            let stream = match UnixStream::connect(&path) {
+                Ok(stream) => Some(stream),
+                Err(error) if is_nobody(&error) => None,
+                Err(error) => return Err(error),
+            };
+            if stream.is_none() && free.is_none() {
+                free = u8::try_from(shard).ok().map(|shard| (shard, path));
+            }
+            older.push(stream);
+        }
+        let why = "64 processes have this socket, and all of them still run";
+        let (shard, path) = free.ok_or_else(|| io::Error::new(ErrorKind::AddrInUse, why))?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {} // of a process that has crashed
+        }
+        let listener = UnixListener::bind(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        Ok(Self { shard, listener, path, older })
+    }
+}
+
+/// Makes the directory, if there is none. Whoever could write to it could claim to be a generation.
+fn make_private(dir: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if fs::metadata(dir)?.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let why = format!("{} must be for its owner only (mode 0700)", dir.display());
+    Err(io::Error::new(ErrorKind::PermissionDenied, why))
+}
+
+/// Whether nobody listens at a path: there is none, or it is that of a process which has ended.
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+}
+
+/// What a process knows of the others that have its socket.
+#[derive(Debug)]
+pub(super) struct Generations<M> {
+    give: Give<M>,
+    older: Vec<Option<Older>>,
+    /// Behind a lock that nobody waits for, so that a driver can be shared by reference.
+    door: Mutex<Door>,
+    /// Successors that are alive, and those that have not heard yet that this process has stopped reading.
+    successors: usize,
+    unanswered: Vec<UnixStream>,
+    /// Datagrams that were handed on, and those that were lost because too many wait for their process.
+    pub(super) handed_on: u64,
+    pub(super) not_handed_on: u64,
+}
+
+impl<M: Machine> Generations<M> {
+    /// Takes the socket over: returns when no older generation reads it any more.
+    pub(super) fn take_over(claim: Claim, owner: Arc<dyn Wake>, give: Give<M>) -> io::Result<Self> {
+        let Claim { listener, path, older, .. } = claim;
+        let door = Mutex::new(Door::open(listener, path, owner)?);
+        let older = streams::take_over(older)?;
+        let (successors, unanswered) = (0, Vec::new());
+        Ok(Self { give, older, door, successors, unanswered, handed_on: 0, not_handed_on: 0 })
+    }
+
+    /// Whether another process reads the socket.
+    pub(super) const fn is_superseded(&self) -> bool {
+        self.successors > 0
+    }
+
+    /// Gives a datagram to the machine, or hands it on to the process that owns its session. A session whose process has ended is one that
+    /// the machine does not know.
+    pub(super) fn hand_in(&mut self, now: Time, machine: &mut M, from: Arrival, datagram: &mut [u8]) {
+        let Some(owner) = (self.give)(machine, now, from, datagram, SHARDS_MAX) else { return };
+        match self.older.get_mut(owner).and_then(Option::as_mut).filter(|older| older.is_alive()) {
+            None => machine.handle_datagram(now, from, datagram),
+            Some(older) => match older.push(from, datagram) {
+                true => self.handed_on += 1,
+                false => self.not_handed_on += 1,
+            },
+        }
+    }
+
+    /// Takes what newer generations have handed on, up to a limit. Returns whether there may be more.
+    pub(super) fn hand_in_strays(&mut self, now: Time, machine: &mut M) -> bool {
+        let door = self.door.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..super::shards::STRAYS_PER_PUMP {
+            match door.next() {
+                None => return false,
+                Some(Came::Datagram(mut stray)) => {
+                    machine.handle_datagram(now, stray.from, &mut stray.bytes);
+                }
+                Some(Came::Successor(stream)) => {
+                    self.successors += 1;
+                    self.unanswered.push(stream);
+                }
+                Some(Came::End) => self.successors = self.successors.saturating_sub(1),
+            }
+        }
+        true
+    }
+
+    /// This process has stopped reading.
+    pub(super) fn answer(&mut self) {
+        for mut stream in self.unanswered.drain(..) {
+            let _ = stream.write_all(&frames::HELLO); // if it has ended, its stream says so
+        }
+    }
+
+    /// Sends what was handed on.
+    pub(super) fn flush(&mut self) {
+        for older in &mut self.older {
+            if older.as_mut().is_some_and(|older| !older.flush()) {
+                *older = None;
+            }
+        }
+    }
+
+    /// Whether something still waits to be sent.
+    pub(super) fn is_clogged(&self) -> bool {
+        self.older.iter().flatten().any(Older::is_clogged)
+    }
+}
