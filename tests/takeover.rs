@@ -140,9 +140,9 @@ fn serve() {
     let socket = UdpSocket::from(io::stdin().as_fd().try_clone_to_owned().unwrap());
     if env::var_os(ROLE).unwrap() == "load" {
         println!("\nloaded");
-        return loop {
+        loop {
             thread::park(); // it never gets ready
-        };
+        }
     }
     let mut server = Server::take_over(socket, env::var_os("DIR").unwrap(), &config()).unwrap();
     println!("\nready");
@@ -361,11 +361,11 @@ impl Player {
         while let Some(event) = self.session.poll_event() {
             match event {
                 Event::Connected => self.joined = Some(Instant::now()),
-                Event::Closed(reason) => self.closed = Some(reason),
+                Event::Closed { reason, .. } => self.closed = Some(reason),
                 _ => {}
             }
         }
-        if self.session.state() == ClientState::Connected {
+        if self.session.state() == ClientState::Up {
             self.talk();
         }
         let mut datagram = Vec::new();

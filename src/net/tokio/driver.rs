@@ -116,7 +116,6 @@ impl<C: Core> Driver<C> {
         let mut state = self.shared.lock();
         self.line.tell_time(now, &mut state.core);
         while self.line.hand_in(now, &mut state.core) {}
-        self.line.settle();
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);
         self.has_behind = !state.behind.is_empty();
@@ -230,7 +229,7 @@ impl Socket {
 /// Reads what one system call returns. Returns whether there may be more; if not, the task is woken when
 /// there is.
 pub(super) fn poll_read(port: &mut Port<Socket>, cx: &mut Context<'_>) -> io::Result<bool> {
-    while !port.is_deaf() && port.socket().0.poll_recv_ready(cx)?.is_ready() {
+    while port.socket().0.poll_recv_ready(cx)?.is_ready() {
         if port.read(usize::MAX)? {
             return Ok(port.socket().0.poll_recv_ready(cx)?.is_ready());
         }
