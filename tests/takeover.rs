@@ -9,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 use whitewater::machine::{Arrival, Machine as _};
@@ -40,10 +40,13 @@ fn nobody_loses_a_session_or_a_message_while_two_new_versions_take_over() {
     game.join(200);
     game.play(|player| player.heard >= 10);
     let gap_before = game.longest_gap();
-    // Some join while the next version starts; whoever comes once it is there is served by it.
+    // Some join while the next version starts, one after the other; whoever comes once it is there is served by it.
     let (joining, mut second) = (game.players.len(), game.spawn("serve"));
-    game.join(25);
-    game.play_until(|| second.is_ready());
+    game.join(50);
+    while !second.is_ready() {
+        game.join(1);
+        game.play_turn();
+    }
     let after = game.players.len();
     game.join(25);
     game.players.iter_mut().take(20).for_each(Player::move_away);
@@ -53,9 +56,12 @@ fn nobody_loses_a_session_or_a_message_while_two_new_versions_take_over() {
         gap_before.as_millis(),
         game.longest_gap().as_millis()
     );
+    let slowest = |players: &[Player]| players.iter().map(Player::joined_after).max().unwrap().as_millis();
     println!(
-        "slowest to join: {} ms",
-        game.players.iter().map(Player::joined_after).max().unwrap().as_millis()
+        "slowest to join: {} ms of {} during the takeover, {} ms of 25 after it",
+        slowest(&game.players[joining..after]),
+        after - joining,
+        slowest(&game.players[after..])
     );
     let mut third = game.start();
     let last = game.players.len();
@@ -123,6 +129,47 @@ fn a_version_that_dies_before_or_after_it_has_taken_over_costs_only_its_own_sess
     game.play(|player| player.heard >= so_far + 5);
     assert!(game.players.iter().all(|player| player.served_by == Some(1)), "its shard was free again");
     third.child.kill().unwrap();
+}
+
+#[test]
+fn forged_datagrams_for_an_old_version_are_handed_on_or_counted_as_lost() {
+    const BATCH: usize = 100;
+    let game = Game::new("");
+    let config = ServerConfig { refusals_per_second: 1, ..config() };
+    let take_over = || Server::take_over(game.socket.try_clone().unwrap(), &game.dir, &config).unwrap();
+    let mut old = take_over();
+    let (tell, told) = channel::<()>();
+    let old = thread::spawn(move || {
+        while !matches!(told.try_recv(), Err(TryRecvError::Disconnected)) {
+            old.poll(Some(Duration::from_millis(10))).unwrap();
+        }
+        (old.is_superseded(), old.socket_traffic().received, old.stats().datagrams)
+    });
+    let mut new = take_over();
+    let sender = unblocked();
+    let [own, other] = [1, 0].map(|shard| {
+        let mut forged = [9; 200];
+        forged[..5].copy_from_slice(&[0xa6, 7, 0, 0, shard << 2]);
+        assert_eq!(shard_of(&forged), Some(shard));
+        let batch = |_| {
+            let until = new.socket_traffic().received + BATCH as u64;
+            for _ in 0..BATCH {
+                sender.send_to(&forged, game.socket.local_addr().unwrap()).unwrap();
+            }
+            let start = Instant::now();
+            while new.socket_traffic().received < until {
+                new.pump().unwrap();
+            }
+            start.elapsed()
+        };
+        (0..300).map(batch).min().unwrap().as_nanos() / BATCH as u128
+    });
+    println!("a forged datagram costs the new process {own} ns for its own shard, {other} ns for another");
+    let (handed_on, lost) = (new.socket_traffic().handed_on, new.socket_stats().not_handed_on);
+    assert_eq!(handed_on + lost, 300 * BATCH as u64);
+    drop(tell);
+    let (is_superseded, read, taken) = old.join().unwrap();
+    assert!(is_superseded && read == 0 && taken <= handed_on, "{read} {taken} {handed_on}");
 }
 
 #[test]
@@ -238,17 +285,20 @@ impl Game {
         let deadline = Instant::now() + PATIENCE;
         while !self.players.iter().all(&mut is_done) {
             assert!(Instant::now() < deadline, "waited for too long");
-            let mut turns = 0..2;
-            self.play_until(|| turns.next().is_none());
+            self.play_turn();
         }
+    }
+
+    fn play_turn(&mut self) {
+        let mut turns = 0..2;
+        self.play_until(|| turns.next().is_none());
     }
 
     fn play_lost(&mut self, reason: CloseReason) {
         let deadline = Instant::now() + PATIENCE;
         while self.lost.iter().any(|player| player.closed.is_none()) {
             assert!(Instant::now() < deadline, "waited for too long");
-            let mut turns = 0..2;
-            self.play_until(|| turns.next().is_none());
+            self.play_turn();
         }
         assert!(self.lost.drain(..).all(|player| player.closed == Some(reason)));
     }

@@ -116,10 +116,10 @@ impl<M: Machine> Generations<M> {
         let Some(owner) = (self.give)(machine, now, from, datagram, SHARDS_MAX) else { return };
         match self.older.get_mut(owner).and_then(Option::as_mut).filter(|older| older.is_alive()) {
             None => machine.handle_datagram(now, from, datagram),
-            Some(older) => match older.push(from, datagram) {
-                true => self.handed_on += 1,
-                false => self.not_handed_on += 1,
-            },
+            Some(older) => {
+                let is_kept = older.push(from, datagram);
+                *if is_kept { &mut self.handed_on } else { &mut self.not_handed_on } += 1;
+            }
         }
     }
 
@@ -161,5 +161,120 @@ impl<M: Machine> Generations<M> {
     /// Whether something still waits to be sent.
     pub(super) fn is_clogged(&self) -> bool {
         self.older.iter().flatten().any(Older::is_clogged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Transmit;
+    use std::io::Read as _;
+    use std::net::SocketAddr;
+
+    /// Counts what it takes. It has shard 7, and the first byte of a datagram names one.
+    #[derive(Debug, Default)]
+    struct Counter(usize);
+
+    impl Machine for Counter {
+        fn handle_datagram(&mut self, _: Time, _: Arrival, _: &mut [u8]) {
+            self.0 += 1;
+        }
+
+        fn handle_timeout(&mut self, _: Time) {}
+
+        fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<Transmit> {
+            None
+        }
+
+        fn poll_timeout(&self) -> Option<Time> {
+            None
+        }
+
+        fn shutdown(&mut self, _: Time, _: u16) -> bool {
+            true
+        }
+    }
+
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(&self) {}
+    }
+
+    fn give(
+        counter: &mut Counter,
+        now: Time,
+        from: Arrival,
+        datagram: &mut [u8],
+        shards: usize,
+    ) -> Option<usize> {
+        let owner = usize::from(datagram[0]);
+        if owner < shards && owner != 7 {
+            return Some(owner);
+        }
+        counter.handle_datagram(now, from, datagram);
+        None
+    }
+
+    /// As the seventh generation after one with shard 3, whose end of the stream is returned.
+    fn generations(name: &str) -> (Generations<Counter>, UnixStream, PathBuf) {
+        let dir = std::env::temp_dir().join(format!("whitewater-{name}-{}", std::process::id()));
+        make_private(&dir).unwrap();
+        let (here, mut there) = UnixStream::pair().unwrap();
+        there.write_all(&frames::HELLO).unwrap();
+        let mut older: Vec<_> = (0..SHARDS_MAX).map(|_| None).collect();
+        older[3] = Some(here);
+        let path = dir.join("7");
+        let listener = UnixListener::bind(&path).unwrap();
+        let claim = Claim { shard: 7, listener, path, older };
+        let generations = Generations::take_over(claim, Arc::new(Nobody), give).unwrap();
+        let mut hello = [0; 4];
+        there.read_exact(&mut hello).unwrap();
+        assert_eq!(hello, frames::HELLO);
+        (generations, there, dir)
+    }
+
+    #[test]
+    fn what_is_of_a_running_process_goes_there_and_all_else_stays() {
+        let (mut generations, mut old, dir) = generations("routing");
+        let (mut counter, from) = (Counter::default(), Arrival::from(SocketAddr::from(([10, 0, 0, 1], 7))));
+        for owner in [3, 7, 5, 200] {
+            generations.hand_in(Time::ZERO, &mut counter, from, &mut [owner, 1, 2]);
+        }
+        generations.flush();
+        assert_eq!((counter.0, generations.handed_on, generations.not_handed_on), (3, 1, 0));
+        let mut frame = [0; frames::HEAD_LEN + 3];
+        old.read_exact(&mut frame).unwrap();
+        let (head, datagram) = frame.split_first_chunk().unwrap();
+        assert_eq!((frames::decode(head), datagram), (Some((from, 3)), &[3, 1, 2][..]));
+        drop(old);
+        let mut hand_in = || {
+            generations.hand_in(Time::ZERO, &mut counter, from, &mut [3]);
+            generations.flush();
+            (counter.0, generations.handed_on)
+        };
+        assert_eq!(hand_in(), (3, 2), "on its way when the process ended: lost");
+        assert_eq!(hand_in(), (4, 2), "a session of a process that has ended is unknown");
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_does_not_read_costs_a_bounded_queue_and_hears_of_the_rest_later() {
+        let (mut generations, mut old, dir) = generations("queue");
+        let (mut counter, from) = (Counter::default(), Arrival::from(SocketAddr::from(([10, 0, 0, 1], 7))));
+        for _ in 0..10_000 {
+            generations.hand_in(Time::ZERO, &mut counter, from, &mut [3; 1000]);
+        }
+        assert!(generations.is_clogged() && generations.not_handed_on > 5000 && counter.0 == 0);
+        assert_eq!(generations.handed_on + generations.not_handed_on, 10_000);
+        let expected = usize::try_from(generations.handed_on).unwrap() * (frames::HEAD_LEN + 1000);
+        let mut read = 0;
+        while read < expected {
+            generations.flush();
+            read += old.read(&mut [0; 10_000]).unwrap();
+        }
+        assert!(read == expected && !generations.is_clogged());
+        fs::remove_dir_all(dir).unwrap();
     }
 }
