@@ -42,9 +42,10 @@ fn nobody_loses_a_session_or_a_message_while_two_new_versions_take_over() {
     let gap_before = game.longest_gap();
     // Some join while the next version starts, one after the other; whoever comes once it is there is served by it.
     let (joining, mut second) = (game.players.len(), game.spawn("serve"));
-    game.join(50);
+    game.join(5);
+    game.play_turn();
     while !second.is_ready() {
-        game.join(1);
+        game.join(5);
         game.play_turn();
     }
     let after = game.players.len();
@@ -75,8 +76,8 @@ fn nobody_loses_a_session_or_a_message_while_two_new_versions_take_over() {
     assert_eq!(served[last..], [Some(2); 10]);
     // The old versions end by themselves when their players have left.
     let mut old = [first, second];
-    for (shard, process) in old.iter_mut().enumerate() {
-        game.leave(|player| player.served_by == Some(shard as u8));
+    for (shard, process) in (0..).zip(&mut old) {
+        game.leave(|player| player.served_by == Some(shard));
         game.play_until(|| process.child.try_wait().unwrap().is_some());
         assert!(process.child.wait().unwrap().success());
     }

@@ -118,7 +118,8 @@ impl<M: Machine> Generations<M> {
             None => machine.handle_datagram(now, from, datagram),
             Some(older) => {
                 let is_kept = older.push(from, datagram);
-                *if is_kept { &mut self.handed_on } else { &mut self.not_handed_on } += 1;
+                self.handed_on += u64::from(is_kept);
+                self.not_handed_on += u64::from(!is_kept);
             }
         }
     }

@@ -38,6 +38,7 @@ impl Waiter {
         _bell: Option<&Bell>,
         scratch: &mut [u8],
     ) -> io::Result<()> {
+        debug_assert!(until.there_is_data, "only Linux, with `batch`, leaves a socket to another process");
         let for_room = until.there_is_room;
         match timeout {
             Some(timeout) if timeout < COARSE + NAP => nap(socket, timeout, scratch),
