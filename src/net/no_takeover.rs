@@ -30,6 +30,7 @@ pub(super) struct Generations<M> {
     machine: PhantomData<fn(M)>,
 }
 
+#[expect(clippy::needless_pass_by_ref_mut, reason = "same signatures as where a socket can be taken over")]
 impl<M: Machine> Generations<M> {
     pub(super) fn take_over(claim: Claim, _: Arc<dyn Wake>, _: Give<M>) -> io::Result<Self> {
         match claim.nobody {}
