@@ -22,6 +22,7 @@ test:
 format:
     cargo fmt --all --check
     cargo fmt --manifest-path crates/bevy/aeronet/Cargo.toml --check
+    cargo fmt --all --manifest-path examples/agones_server/Cargo.toml --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path tests/threads/Cargo.toml --check
     cargo fmt --all --manifest-path tests/tasks/Cargo.toml --check
@@ -41,6 +42,7 @@ deny:
     cargo deny check bans licenses sources
     cargo deny --workspace check bans sources
     cargo deny --manifest-path crates/bevy/aeronet/Cargo.toml --config deny.toml check bans sources
+    cargo deny --manifest-path examples/agones_server/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path fuzz/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path benches/peers/Cargo.toml --config deny.toml check bans sources
 
@@ -91,6 +93,12 @@ examples:
     cargo run -q --release --all-features --example matchmaker demo
     cargo run -q --release --all-features --example arena -- --seconds 2
     cargo run -q --release --all-features --example tunnel demo
+
+# Tests the example for Agones against a stand-in for its sidecar, and checks its manifests; needs protoc, and kubernetes-validate from PyPI.
+agones:
+    cargo clippy --workspace --all-targets --manifest-path examples/agones_server/Cargo.toml -- -D warnings
+    cargo test --workspace --manifest-path examples/agones_server/Cargo.toml
+    "${WHITEWATER_PYTHON:-python3}" examples/agones_server/manifests/check_test.py
 
 # Tests the crate for Bevy and the code in its document, without optimisation, which builds in half of the time; and checks it for wasm32.
 bevy:

@@ -286,6 +286,8 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "crates/relay",
         "crates/web",
         "crates/web-build",
+        "examples/agones_server",
+        "examples/agones_server/stand_in",
         "examples/tower_defence",
         "interop",
     ]

@@ -14,7 +14,7 @@ pub(crate) fn read(variable: &str) -> Result<[u8; 32], Box<dyn Error>> {
     from_hex(text.trim()).ok_or_else(|| format!("{path}: not 64 hex digits").into())
 }
 
-/// Writes the key of a server of this fleet. A file that is there already stays: its init container was started again.
+/// Writes the key of a server of this fleet.
 pub(crate) fn write_for(server_id: u64, fleet_key: [u8; 32]) -> Done {
     let key = FleetKey::new(fleet_key).server_key(server_id, KEY_ID);
     let digits: String = key.secret().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{io, mem};
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -32,7 +32,7 @@ pub(crate) struct Told {
     pub(crate) is_busy: bool,
     /// Players are gone, sessions are closed.
     pub(crate) is_over: bool,
-    /// Counts turns of the loop. Health depends on it, so a loop that hangs is seen.
+    /// Counts beats of the loop. Health depends on it, so a loop that hangs is seen.
     pub(crate) beats: u64,
 }
 
@@ -55,12 +55,16 @@ impl Sidecar {
         let (told, to_tell) = watch::channel(Told::default());
         let (send, news) = channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let thread = thread::spawn(move || runtime.block_on(run(to_tell, &send)));
+        let context = runtime.enter();
+        let terminated = signal(SignalKind::terminate())?; // from now on, SIGTERM does not end the process
+        drop(context);
+        let thread = thread::spawn(move || runtime.block_on(run(to_tell, &send, terminated)));
         Ok(Self { told, news, thread })
     }
 
     /// Waits for the sidecar. `None`: SIGTERM comes first.
     pub(crate) fn game_server(&self) -> Option<GameServer> {
+        println!("waiting for the sidecar");
         match self.news.recv() {
             Ok(News::Changed(game_server)) => Some(game_server),
             Ok(News::Stop) | Err(_) => None,
@@ -87,12 +91,12 @@ impl Sidecar {
             told.capacity = told.capacity.map(|_| 0);
             told.is_over = true;
         });
-        let _ = self.thread.join(); // it panics only if the loop has found a bug
+        let _ = self.thread.join(); // a panic has been printed
     }
 }
 
 /// Ends when the sidecar knows that the server is over, or when the loop is gone.
-async fn run(mut to_tell: watch::Receiver<Told>, news: &Sender<News>) {
+async fn run(mut to_tell: watch::Receiver<Told>, news: &Sender<News>, terminated: Signal) {
     let mut end = to_tell.clone();
     let over = async {
         let _ = end.wait_for(|told| told.is_over).await; // the loop is gone: over as well
@@ -103,7 +107,7 @@ async fn run(mut to_tell: watch::Receiver<Told>, news: &Sender<News>) {
         tokio::spawn(watch(sdk.clone(), news.clone()));
         Teller::new(sdk).run(&mut to_tell).await;
     };
-    tokio::spawn(stop(news.clone()));
+    tokio::spawn(stop(terminated, news.clone()));
     first(over, talk).await;
 }
 
@@ -140,11 +144,8 @@ async fn watch(mut sdk: Sdk, news: Sender<News>) {
 }
 
 /// Tells the loop of SIGTERM.
-async fn stop(news: Sender<News>) {
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminated) => while terminated.recv().await.is_some() && news.send(News::Stop).is_ok() {},
-        Err(error) => eprintln!("SIGTERM ends this server at once: {error}"),
-    }
+async fn stop(mut terminated: Signal, news: Sender<News>) {
+    while terminated.recv().await.is_some() && news.send(News::Stop).is_ok() {}
 }
 
 /// Tells the sidecar what it does not know yet.

@@ -1,5 +1,7 @@
 //! The services of the SDK, generated from its .proto files.
 
+#![expect(clippy::result_large_err, reason = "it is the error of tonic")]
+
 use crate::game_server::{GameServer, State};
 use std::sync::Arc;
 use std::time::Instant;

@@ -16,7 +16,6 @@ use protocol::DRAINED;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::thread;
 use std::time::Duration;
 use whitewater::CloseReason;
 use whitewater::session::DenyReason;
@@ -36,7 +35,7 @@ fn a_match_is_ready_allocated_and_shut_down_in_this_order_and_the_counter_follow
         assert_eq!(now.labels["agones.dev/sdk-players"], count.to_string());
     }
     let one_too_many = Player::start(&token(at, ARENA.2, 4), "hello");
-    assert_eq!(one_too_many.next(), Seen::Closed(CloseReason::Denied(DenyReason::Full)));
+    assert_eq!(one_too_many.next(), Seen::Closed(CloseReason::Denied(DenyReason::Busy)));
     wait(&sidecar, "allocated by itself", |it| it.state == State::Allocated);
     for count in [2, 1] {
         players.pop().unwrap().leave();
@@ -104,7 +103,7 @@ fn a_loop_that_hangs_for_longer_than_the_threshold_is_unhealthy() {
 #[test]
 fn sigterm_lets_players_stay_for_a_while_and_nobody_in_and_ends_with_sessions_before_the_pod() {
     let sidecar = started(ARENA, 3);
-    let mut server = Process::start(&sidecar, "sigterm", &[("DRAIN_SECONDS", "5")]);
+    let mut server = Process::start(&sidecar, "sigterm", &[("DRAIN_SECONDS", "10")]);
     let at = server.address();
     let player = Player::join(&token(at, ARENA.2, 1));
     server.terminate();
@@ -146,7 +145,7 @@ fn sigterm_sends_players_to_another_server_if_the_matchmaker_has_tokens() {
 fn a_sidecar_may_start_late_and_start_again_while_players_play() {
     let mut sidecar = sidecar(ARENA, 3, patient());
     let server = Process::start(&sidecar, "restart", &[]);
-    thread::sleep(Duration::from_secs(1)); // a server that gave up would have ended
+    server.wait("waiting for the sidecar");
     sidecar.start().unwrap();
     let at = server.address();
     let first = Player::join(&token(at, ARENA.2, 1));
@@ -170,10 +169,10 @@ fn a_sidecar_may_start_late_and_start_again_while_players_play() {
 #[test]
 fn sigterm_ends_a_server_whose_sidecar_never_starts() {
     let sidecar = sidecar(ARENA, 3, patient());
-    let key = format!("{}/never", env!("CARGO_TARGET_TMPDIR"));
+    let key = format!("{}/a_key", env!("CARGO_TARGET_TMPDIR"));
     fs::write(&key, "42".repeat(32)).unwrap();
     let mut server = Process::start(&sidecar, "never", &[("SERVER_KEY_FILE", &key)]);
-    thread::sleep(Duration::from_secs(1)); // it has started by then, or it is ended at once
+    server.wait("waiting for the sidecar");
     server.terminate();
     assert!(server.ended());
 }

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{iter, mem};
-use whitewater::session::token::{FleetKey, Order, PublicToken};
 use whitewater::session::Suite;
+use whitewater::session::token::{FleetKey, Order, PublicToken};
 use whitewater::{Client, ClientConfig, CloseReason, Event};
 
 const EACH: Duration = Duration::from_millis(20);
