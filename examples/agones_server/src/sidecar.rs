@@ -134,8 +134,9 @@ async fn watch(mut sdk: Sdk, news: Sender<News>) {
     loop {
         if let Ok(mut changes) = sdk.watch_gameserver().await {
             while let Ok(Some(change)) = changes.message().await {
-                if let Some(game_server) = GameServer::read(change) {
-                    let _ = news.send(News::Changed(game_server)); // the loop is gone, and so are we
+                match GameServer::read(change) {
+                    Some(game_server) => drop(news.send(News::Changed(game_server))), // fails if the loop is gone
+                    None => eprintln!("the sidecar: a GameServer without a UID or without a port"),
                 }
             }
         }

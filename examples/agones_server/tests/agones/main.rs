@@ -101,7 +101,7 @@ fn a_loop_that_hangs_for_longer_than_the_threshold_is_unhealthy() {
 }
 
 #[test]
-fn sigterm_lets_players_stay_for_a_while_and_nobody_in_and_ends_with_sessions_before_the_pod() {
+fn sigterm_lets_players_stay_for_a_while_and_nobody_in_and_then_ends_in_order() {
     let sidecar = started(ARENA, 3);
     let mut server = Process::start(&sidecar, "sigterm", &[("DRAIN_SECONDS", "10")]);
     let at = server.address();
