@@ -150,13 +150,16 @@ fn a_sidecar_may_start_late_and_start_again_while_players_play() {
     let at = server.address();
     let first = Player::join(&token(at, ARENA.2, 1));
     wait(&sidecar, "allocated", |it| it.state == State::Allocated && it.players.unwrap().count == 1);
+    sidecar.kill_and_forget();
+    sidecar.start().unwrap();
+    wait(&sidecar, "counted again", |it| it.players.unwrap().count == 1);
     sidecar.kill();
     let second = Player::join(&token(at, ARENA.2, 2));
     first.is_served_by(ARENA.0);
     let before = sidecar.game_server();
     assert_eq!(before.players.unwrap().count, 1, "nobody can tell it");
     sidecar.start().unwrap();
-    let after = wait(&sidecar, "counted again", |it| {
+    let after = wait(&sidecar, "counted and healthy", |it| {
         it.players.unwrap().count == 2 && it.health.beats > before.health.beats
     });
     assert_eq!(after.calls, ["ready", "allocate"], "it is not made free by another `ready`");
