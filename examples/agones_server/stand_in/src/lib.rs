@@ -13,9 +13,12 @@ use service::Service;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+
+/// How long its tasks may take to end.
+const END: Duration = Duration::from_secs(10);
 
 /// A sidecar that can be started and killed. The `GameServer` outlives it, as in Kubernetes.
 #[derive(Debug)]
@@ -60,7 +63,7 @@ impl StandIn {
     /// Ends without a goodbye: connections break.
     pub fn kill(&mut self) {
         if let Some(runtime) = self.running.take() {
-            runtime.shutdown_background();
+            runtime.shutdown_timeout(END);
         }
     }
 
