@@ -18,10 +18,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn agones() -> Result<PathBuf, Box<dyn Error>> {
     let manifest = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("Cargo.toml");
     let mut cargo = Command::new(env::var("CARGO")?);
-    cargo
-        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--manifest-path"])
-        .arg(manifest);
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &env::var("TARGET")?]);
+    cargo.arg("--manifest-path").arg(manifest);
     let output = cargo.output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
     let known: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let packages = known["packages"].as_array().ok_or("cargo names no packages")?;
     let agones = packages.iter().find(|package| package["name"] == "agones").ok_or("no crate agones")?;
