@@ -51,6 +51,8 @@ pub struct Counter {
 /// Counts periods without a beat. Source: `checkHealth` of Agones, pkg/sdkserver/sdkserver.go.
 #[derive(Clone, Copy, Debug)]
 pub struct Health {
+    /// How long the first beat may take.
+    pub initial_delay: Duration,
     /// A beat is due within this time.
     pub period: Duration,
     /// That many checks in a row without a beat are too many.
@@ -59,7 +61,7 @@ pub struct Health {
     pub beats: u64,
     /// Checks without a beat since the last one.
     pub failures: u32,
-    /// When the last beat came.
+    /// When the last beat came, or the end of the initial delay.
     pub heard: Instant,
 }
 
@@ -126,16 +128,16 @@ impl GameServer {
 impl Health {
     /// Of a sidecar that has not started.
     #[must_use]
-    pub fn new(period: Duration, failure_threshold: u32) -> Self {
-        Self { period, failure_threshold, beats: 0, failures: 0, heard: Instant::now() }
+    pub fn new(initial_delay: Duration, period: Duration, failure_threshold: u32) -> Self {
+        Self { initial_delay, period, failure_threshold, beats: 0, failures: 0, heard: Instant::now() }
     }
 
     pub(crate) fn start(&mut self, now: Instant) {
-        (self.heard, self.failures) = (now, 0);
+        (self.heard, self.failures) = (now + self.initial_delay, 0);
     }
 
     pub(crate) fn beat(&mut self, now: Instant) {
-        self.start(now);
+        (self.heard, self.failures) = (now, 0);
         self.beats += 1;
     }
 

@@ -7,9 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 const PORT: u16 = 9357;
+/// Longer than Agones' default: people start the server.
+const DELAY: Duration = Duration::from_secs(600);
+const PERIOD: Duration = Duration::from_secs(5);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let health = Health::new(Duration::from_secs(5), 3);
+    let health = Health::new(DELAY, PERIOD, 3);
     let players = Some(Counter { count: 0, capacity: 32 });
     let uid = "7a1c9f04-5b0e-4d6f-8a52-3f1f6c0d9e21";
     let mut stand_in = StandIn::new(PORT, GameServer::scheduled("arena-x2c4v-8kq5t", uid, players, health))?;

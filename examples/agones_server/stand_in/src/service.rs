@@ -4,7 +4,7 @@
 
 use crate::game_server::{GameServer, State};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_stream::wrappers::{TcpListenerStream, WatchStream};
@@ -182,9 +182,9 @@ fn message(game_server: &GameServer) -> sdk::GameServer {
     });
     let health = Health {
         disabled: false,
-        period_seconds: i32::try_from(health.period.as_secs()).unwrap_or(i32::MAX),
+        period_seconds: seconds(health.period),
         failure_threshold: i32::try_from(health.failure_threshold).unwrap_or(i32::MAX),
-        initial_delay_seconds: 0,
+        initial_delay_seconds: seconds(health.initial_delay),
     };
     sdk::GameServer {
         object_meta: Some(ObjectMeta {
@@ -203,6 +203,10 @@ fn message(game_server: &GameServer) -> sdk::GameServer {
             ..GameServerStatus::default()
         }),
     }
+}
+
+fn seconds(duration: Duration) -> i32 {
+    i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)
 }
 
 /// Agones' names of the states are those of the variants.

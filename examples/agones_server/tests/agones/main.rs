@@ -11,7 +11,7 @@ mod http;
 
 use agones_stand_in::{Counter, Health, State};
 use player::{Player, Seen, token};
-use process::{ARENA, OTHER, Process, patient, sidecar, started, wait};
+use process::{ARENA, OTHER, PATIENCE, Process, patient, sidecar, started, wait};
 use protocol::DRAINED;
 use std::fs;
 use std::net::TcpListener;
@@ -89,7 +89,7 @@ fn the_loop_learns_that_it_was_allocated_and_does_not_allocate_itself_again() {
 /// Nobody reads its log: it waits for room, and so do the players. The task that talks to the sidecar runs on.
 #[test]
 fn a_loop_that_hangs_for_longer_than_the_threshold_is_unhealthy() {
-    let mut sidecar = sidecar(ARENA, 3, Health::new(Duration::from_secs(1), 5));
+    let mut sidecar = sidecar(ARENA, 3, Health::new(PATIENCE, Duration::from_secs(1), 10));
     sidecar.start().unwrap();
     let mut server = Process::start(&sidecar, "hang", &[]);
     let at = server.address();

@@ -22,7 +22,7 @@ pub(crate) const OTHER: (&str, &str, u64) =
 
 /// Has time for machines that are busy.
 pub(crate) fn patient() -> Health {
-    Health::new(Duration::from_secs(5), 12)
+    Health::new(PATIENCE, Duration::from_secs(5), 12)
 }
 
 /// A stand-in that is not started.
