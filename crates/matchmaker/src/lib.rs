@@ -1,0 +1,31 @@
+//! A matchmaker for fleets of whitewater servers. It knows the servers by leases, reserves places for players by region, and makes their connect
+//! tokens, over HTTPS. [`messages`] has the bodies of all requests; docs/FLEET.md of the repository shows how to run it.
+//!
+//! | request | bearer secret | body, answer |
+//! |---|---|---|
+//! | `POST /servers` | servers' | none, an [`Identity`](messages::Identity): a number and a key for a server that starts |
+//! | `PUT /servers/{id}` | that server's | a [`Report`](messages::Report), a [`Lease`](messages::Lease) |
+//! | `DELETE /servers/{id}` | that server's | none: the server has ended |
+//! | `POST /servers/{id}/move` | that server's | a [`Join`](messages::Join), an [`Allocation`](messages::Allocation) on another server |
+//! | `POST /join` | backend's | a [`Join`](messages::Join), an [`Allocation`](messages::Allocation) |
+//! | `POST /servers/{id}/drain` | operator's | none: no more players for this server, and it learns of it with its next report |
+//! | `GET /servers` | operator's | a list of [`Listed`](messages::Listed) |
+//! | `GET /metrics` | operator's | the text format of Prometheus |
+//! | `GET /health` | none | 200 if it works, 503 if its Redis does not answer |
+//! | `GET /` | none | a page that asks for the operator's secret and shows the servers |
+
+mod access;
+mod api;
+pub mod client;
+mod fleet;
+mod listen;
+mod matchmaker;
+pub mod messages;
+mod metrics;
+mod rate;
+pub mod settings;
+mod store;
+mod tokens;
+
+pub use access::Bearer;
+pub use matchmaker::{Matchmaker, StartError};

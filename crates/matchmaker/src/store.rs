@@ -1,0 +1,150 @@
+//! Where the fleet is kept: in this process, or in Redis for several of them.
+
+use crate::fleet::{Fleet, SERVERS_MAX, Terms, Wanted};
+use crate::messages::{Id, Listed, Report};
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{Client, FromRedisValue, RedisError, Script};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long Redis may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(crate) enum Store {
+    Memory { fleet: Mutex<Fleet>, start: Instant },
+    Redis(Redis),
+}
+
+pub(crate) struct Redis {
+    connection: ConnectionManager,
+    script: Script,
+    terms: Terms,
+}
+
+/// Why the store does not answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    #[error("Redis: {0}")]
+    Redis(#[from] RedisError),
+    #[error("Redis has a report that cannot be read: {0}")]
+    Report(#[from] serde_json::Error),
+    #[error("Redis has what is no number of a server: {0}")]
+    Number(#[from] std::num::ParseIntError),
+}
+
+impl Store {
+    pub(crate) fn memory(terms: Terms) -> Self {
+        Self::Memory { fleet: Mutex::new(Fleet::new(terms)), start: Instant::now() }
+    }
+
+    /// Connects, and later again whenever the connection is lost.
+    pub(crate) async fn redis(url: &str, terms: Terms) -> Result<Self, StoreError> {
+        let config = ConnectionManagerConfig::new()
+            .set_connection_timeout(Some(PATIENCE))
+            .set_response_timeout(Some(PATIENCE))
+            .set_number_of_retries(1);
+        let connection = Client::open(url)?.get_connection_manager_with_config(config).await?;
+        Ok(Self::Redis(Redis { connection, script: Script::new(include_str!("store.lua")), terms }))
+    }
+
+    /// Whether it answers.
+    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Memory { .. } => Ok(()),
+            Self::Redis(redis) => Ok(redis::cmd("PING").exec_async(&mut redis.connection.clone()).await?),
+        }
+    }
+
+    /// As [`Fleet::report`].
+    pub(crate) async fn report(&self, id: Id, mut report: Report) -> Result<Option<bool>, StoreError> {
+        match self {
+            Self::Memory { fleet, start } => Ok(lock(fleet).report(millis(start), id, report)),
+            Self::Redis(redis) => {
+                let arrived = std::mem::take(&mut report.arrived);
+                let numbers = [report.capacity, report.players, report.draining.into()];
+                let mut words = vec![id.0.to_string(), serde_json::to_string(&report)?, report.region];
+                words.extend(numbers.map(|number| number.to_string()));
+                words.extend(arrived.iter().map(|client| client.0.to_string()));
+                let drain: i64 = redis.call("report", &words).await?;
+                Ok(Some(drain == 1).filter(|_| drain >= 0))
+            }
+        }
+    }
+
+    /// As [`Fleet::remove`].
+    pub(crate) async fn remove(&self, id: Id) -> Result<(), StoreError> {
+        match self {
+            Self::Memory { fleet, .. } => lock(fleet).remove(id),
+            Self::Redis(redis) => redis.call::<()>("remove", &[id.0.to_string()]).await?,
+        }
+        Ok(())
+    }
+
+    /// As [`Fleet::drain`].
+    pub(crate) async fn drain(&self, id: Id) -> Result<bool, StoreError> {
+        match self {
+            Self::Memory { fleet, start } => Ok(lock(fleet).drain(millis(start), id)),
+            Self::Redis(redis) => Ok(redis.call("drain", &[id.0.to_string()]).await?),
+        }
+    }
+
+    /// As [`Fleet::join`].
+    pub(crate) async fn join(&self, wanted: &Wanted<'_>) -> Result<Option<(Id, Report)>, StoreError> {
+        match self {
+            Self::Memory { fleet, start } => Ok(lock(fleet).join(millis(start), wanted)),
+            Self::Redis(redis) => {
+                let except = wanted.except.map(|id| id.0.to_string()).unwrap_or_default();
+                let mut words = vec![except, wanted.regions.len().to_string()];
+                words.extend_from_slice(wanted.regions);
+                words.extend(wanted.clients.iter().map(|client| client.0.to_string()));
+                let found: Vec<String> = redis.call("join", &words).await?;
+                let [id, report] = &found[..] else { return Ok(None) };
+                Ok(Some((Id(id.parse()?), serde_json::from_str(report)?)))
+            }
+        }
+    }
+
+    /// As [`Fleet::list`].
+    pub(crate) async fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        match self {
+            Self::Memory { fleet, start } => Ok(lock(fleet).list(millis(start))),
+            Self::Redis(redis) => {
+                let found: Vec<[String; 5]> = redis.call("list", &[]).await?;
+                let mut list = found.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
+                list.sort_by_key(|listed| listed.server);
+                Ok(list)
+            }
+        }
+    }
+}
+
+impl Redis {
+    async fn call<T: FromRedisValue>(&self, verb: &str, words: &[String]) -> Result<T, RedisError> {
+        let mut call = self.script.arg(verb);
+        call.arg(self.terms.lease).arg(self.terms.reserved).arg(SERVERS_MAX).arg(words);
+        call.invoke_async(&mut self.connection.clone()).await
+    }
+}
+
+fn listed([server, report, reserved, drain, lease]: &[String; 5]) -> Result<Listed, StoreError> {
+    Ok(Listed {
+        server: Id(server.parse()?),
+        report: serde_json::from_str(report)?,
+        reserved: reserved.parse()?,
+        drain: drain == "1",
+        lease_ms: lease.parse()?,
+    })
+}
+
+/// A fleet is valid after each of its calls, and they do not panic.
+fn lock(fleet: &Mutex<Fleet>) -> MutexGuard<'_, Fleet> {
+    fleet.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn millis(start: &Instant) -> u64 {
+    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
