@@ -1,15 +1,15 @@
 //! A player: says something ten times a second, and moves to another server without a gap.
 
-use crate::keys::{self, TALK};
-use crate::{Done, http};
+use crate::Done;
+use crate::game::{self, TALK};
 use std::error::Error;
-use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{io, iter, mem};
 use whitewater::session::ClientState;
 use whitewater::session::token::PublicToken;
 use whitewater::{Client, ClientConfig, Event};
+use whitewater_matchmaker::messages::Hex;
 
 const FRAME: Duration = Duration::from_millis(10);
 const EACH: Duration = Duration::from_millis(100);
@@ -18,11 +18,15 @@ const ENOUGH: usize = 5;
 /// The code for leaving.
 const LEFT: u16 = 0;
 
-/// Plays until the server has moved the player once, and all that the player said was answered.
-pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Done {
+/// Plays until the server has moved the player once, and all that the player said was answered. The token comes from the game's backend, here as a
+/// line of hex digits.
+pub(crate) fn run(name: &str) -> Done {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    let token = Hex::parse(line.trim()).ok_or("a token is a line of hex digits")?;
     let mut talk =
         Talk { name, said: 0, said_here: 0, next: Instant::now(), answers: 0, server: String::new() };
-    let mut current = connect(&http::post(matchmaker, "/play", name.as_bytes())?)?;
+    let mut current = connect(&token.0)?;
     let (mut coming, mut leaving): (Option<Client>, Option<Client>) = (None, None);
     let mut moves = 0;
     while moves == 0 || talk.said_here < ENOUGH || talk.answers < talk.said {
@@ -30,7 +34,7 @@ pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Don
             match event {
                 Event::Redirected => {
                     if let Some(token) = current.take_redirect() {
-                        say(&format!("{name}: server {} sends me to another", talk.server));
+                        println!("{name}: server {} sends me to another", talk.server);
                         coming = Some(connect(&token)?);
                     }
                 }
@@ -50,20 +54,20 @@ pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Don
         }
         if let Some(old) = &mut leaving {
             pump(old)?;
-            talk.listen(old, say);
+            talk.listen(old);
         }
-        talk.listen(&mut current, say);
+        talk.listen(&mut current);
         talk.speak(&mut current);
         thread::sleep(FRAME);
     }
     current.shutdown(LEFT)?;
-    say(&format!("{name}: I was answered all that I said"));
+    println!("{name}: I was answered all that I said");
     Ok(())
 }
 
 fn connect(token: &[u8]) -> Result<Client, Box<dyn Error>> {
     let token = PublicToken::decode(token)?;
-    let config = ClientConfig::token(keys::session_config(), &token);
+    let config = ClientConfig::token(game::session_config(), &token);
     Ok(Client::connect(&*token.addresses, &config)?)
 }
 
@@ -91,11 +95,11 @@ impl Talk<'_> {
         }
     }
 
-    fn listen(&mut self, client: &mut Client, say: &dyn Fn(&str)) {
+    fn listen(&mut self, client: &mut Client) {
         while let Some(text) = client.recv(TALK) {
             let server = text.split(' ').next().unwrap_or_default();
             if self.server != server {
-                say(&format!("{}: server {server} serves me", self.name));
+                println!("{}: server {server} serves me", self.name);
                 server.clone_into(&mut self.server);
             }
             self.answers += 1;
