@@ -1,0 +1,195 @@
+//! What strangers, servers and clients that misbehave may not do.
+
+use crate::setup::{PATIENCE, Running, bearer, one, report, status};
+use axum::http::{Method, StatusCode};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use whitewater_matchmaker::Bearer;
+use whitewater_matchmaker::messages::{Allocation, Id, Lease, Report};
+use whitewater_matchmaker::settings::Limits;
+
+#[tokio::test]
+async fn nobody_gets_anything_with_a_secret_that_is_for_something_else() {
+    let running = Running::start(Limits::default()).await;
+    let mut client = running.client();
+    let (one, other) = (running.register(&mut client).await, running.register(&mut client).await);
+    running.report(&mut client, &one, &report("eu", 10)).await.unwrap();
+    let key = bearer(&one.key.to_string());
+    let own = format!("/servers/{}", one.server.0);
+    let (moved, drained) = (format!("{own}/move"), format!("{own}/drain"));
+    let Running { servers, backend, operator, .. } = &running;
+    let (secret, wrong) = (&bearer(&one.secret), &bearer(&other.secret));
+    let requests: [(Method, &str, [&Bearer; 5]); 8] = [
+        (Method::POST, "/join", [servers, operator, secret, wrong, &key]),
+        (Method::POST, "/servers", [backend, operator, secret, wrong, &key]),
+        (Method::GET, "/servers", [servers, backend, secret, wrong, &key]),
+        (Method::GET, "/metrics", [servers, backend, secret, wrong, &key]),
+        (Method::PUT, &own, [servers, backend, operator, wrong, &key]),
+        (Method::DELETE, &own, [servers, backend, operator, wrong, &key]),
+        (Method::POST, &moved, [servers, backend, operator, wrong, &key]),
+        (Method::POST, &drained, [servers, backend, secret, wrong, &key]),
+    ];
+    for (method, path, shown) in requests {
+        for shown in shown {
+            let answer = client.text((method.clone(), path), shown, &crate::one(1, &[])).await;
+            assert_eq!(status(answer), StatusCode::UNAUTHORIZED, "{method} {path}");
+        }
+    }
+    let metrics = running.metrics(&mut client).await;
+    assert!(metrics.contains("route=\"/join\",status=\"401\"} 5"), "{metrics}");
+    assert!(metrics.contains("servers{region=\"eu\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_wrong_in_one_place_changes_nothing() {
+    let running = Running::start(Limits::default()).await;
+    let mut client = running.client();
+    let server = running.register(&mut client).await;
+    let path = format!("/servers/{}", server.server.0);
+    let good = serde_json::to_value(report("eu", 10)).unwrap();
+    let many = |count: u64| (0..count).map(|id| json!(id.to_string())).collect::<Vec<_>>();
+    let wrong = [
+        ("name", json!("")),
+        ("name", json!("x".repeat(65))),
+        ("name", json!("a\nb")),
+        ("addresses", json!([])),
+        ("addresses", json!(["192.0.2.1:0"])),
+        ("addresses", json!(["0.0.0.0:1"])),
+        ("addresses", json!(["localhost:1"])),
+        ("addresses", json!(vec!["192.0.2.1:1"; 5])),
+        ("region", json!("EU")),
+        ("region", json!("a\"} 1")),
+        ("region", json!("")),
+        ("capacity", json!(0)),
+        ("capacity", json!(65_536)),
+        ("capacity", json!(-1)),
+        ("players", json!(4_294_967_296_u64)),
+        ("arrived", json!([7])),
+        ("arrived", Value::Array(many(1025))),
+        ("rtt_ms", json!(-1)),
+        ("rtt_ms", json!(1e300)),
+        ("loss", json!(1.5)),
+        ("routing_token", json!("0")),
+        ("routing_token", json!("00".repeat(21))),
+        ("unknown", json!(1)),
+    ];
+    for (field, value) in wrong {
+        let mut body = good.clone();
+        body[field] = value.clone();
+        let answer = client.ask::<Lease>((Method::PUT, &path), &bearer(&server.secret), &body).await;
+        assert_eq!(status(answer), StatusCode::BAD_REQUEST, "{field}: {value}");
+    }
+    let metrics = running.metrics(&mut client).await;
+    assert!(!metrics.contains("servers{"), "{metrics}");
+    running.report(&mut client, &server, &report("eu", 10)).await.unwrap();
+    let wrong = [
+        json!(null),
+        json!({}),
+        json!({ "clients": [] }),
+        json!({ "clients": [1] }),
+        json!({ "clients": ["1", "1"] }),
+        json!({ "clients": ["18446744073709551616"] }),
+        json!({ "clients": many(65) }),
+        json!({ "clients": ["1"], "regions": ["A"] }),
+        json!({ "clients": ["1"], "regions": vec!["eu"; 17] }),
+        json!({ "clients": ["1"], "match_id": "00" }),
+    ];
+    for body in wrong {
+        let answer = client.ask::<Allocation>((Method::POST, "/join"), &running.backend, &body).await;
+        assert_eq!(status(answer), StatusCode::BAD_REQUEST, "{body}");
+    }
+    let metrics = running.metrics(&mut client).await;
+    assert!(metrics.contains("reserved{region=\"eu\"} 0"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_not_read_and_a_report_of_any_length_is() {
+    let running = Running::start(Limits::default()).await;
+    let mut client = running.client();
+    let long = json!({ "clients": ["1"], "x": "x".repeat(40_000) });
+    let answer = client.ask::<Allocation>((Method::POST, "/join"), &running.backend, &long).await;
+    assert_eq!(status(answer), StatusCode::PAYLOAD_TOO_LARGE);
+    let mut client = running.client(); // the other may be closed
+    let server = running.register(&mut client).await;
+    let arrived = (0..1024).map(|id| Id(u64::MAX - id)).collect();
+    let longest = Report { arrived, name: "\u{10348}".repeat(64), ..report(&"r".repeat(32), 65_535) };
+    running.report(&mut client, &server, &longest).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_address_joins_so_often_and_no_more() {
+    let running = Running::start(Limits { joins_per_address: 1, ..Limits::default() }).await;
+    let mut client = running.client();
+    let mut statuses = Vec::new();
+    for _ in 0..20 {
+        let answer = client.ask::<Allocation>((Method::POST, "/join"), &running.servers, &one(1, &[])).await;
+        statuses.push(status(answer));
+    }
+    assert_eq!(statuses[0], StatusCode::UNAUTHORIZED);
+    let limited = statuses.iter().filter(|status| **status == StatusCode::TOO_MANY_REQUESTS).count();
+    assert!(limited > 0, "{statuses:?}");
+    let metrics = running.metrics(&mut client).await;
+    let line = format!("route=\"/join\",status=\"429\"}} {limited}\n");
+    assert!(metrics.contains(&line), "{metrics}");
+}
+
+#[tokio::test]
+async fn an_address_opens_so_many_connections_and_no_more() {
+    let running = Running::start(Limits { connections_per_address: 1, ..Limits::default() }).await;
+    let mut kept = running.client();
+    running.register(&mut kept).await;
+    let mut refused = 0;
+    for _ in 0..10 {
+        let answer = running.client().text((Method::GET, "/health"), &running.backend, &()).await;
+        refused += u32::from(answer.is_err());
+    }
+    assert!(refused > 0);
+    let metrics = running.metrics(&mut kept).await;
+    let line = format!("connections_total{{outcome=\"limited\"}} {refused}\n");
+    assert!(metrics.contains(&line), "{metrics}");
+}
+
+#[tokio::test]
+async fn whoever_is_slow_loses_the_connection_and_its_place() {
+    let limits = Limits { connections: 2, patience: Duration::from_secs(2), ..Limits::default() };
+    let running = Running::start(limits).await;
+    let mut silent = TcpStream::connect(running.at).await.unwrap();
+    let mut half = TcpStream::connect(running.at).await.unwrap();
+    half.write_all(&[22, 3, 1]).await.unwrap(); // the start of a handshake
+    for stream in [&mut silent, &mut half] {
+        let read = timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
+        assert!(read.is_ok(), "it still waits");
+    }
+    let mut client = running.client();
+    let metrics = running.metrics(&mut client).await;
+    assert!(metrics.contains("connections_total{outcome=\"no_tls\"} 2\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn connections_over_the_limit_are_refused_and_counted() {
+    let running = Running::start(Limits { connections: 1, ..Limits::default() }).await;
+    let mut kept = running.client();
+    running.register(&mut kept).await;
+    for _ in 0..3 {
+        assert!(running.client().text((Method::GET, "/health"), &running.backend, &()).await.is_err());
+    }
+    let metrics = running.metrics(&mut kept).await;
+    assert!(metrics.contains("connections_total{outcome=\"full\"} 3\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_route_or_method_that_is_not_there_makes_no_new_metric() {
+    let running = Running::start(Limits::default()).await;
+    let mut client = running.client();
+    for path in ["/a", "/b", "/servers/x", "/servers/99999999999999999999", "/join/1"] {
+        let method = Method::from_bytes(b"BREW").unwrap();
+        assert!(client.text((method, path), &running.backend, &()).await.is_err());
+    }
+    let metrics = running.metrics(&mut client).await;
+    let lines: Vec<_> = metrics.lines().filter(|line| line.contains("requests_total{")).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("method=\"other\"")), "{lines:?}");
+}
