@@ -85,12 +85,11 @@ test-without:
     cargo test --release -p whitewater --no-default-features --features net,crypto --test net --test net_session --test socket_errors \
       --test conformance --test token --test seal_alloc
 
-# Runs examples that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.
+# Runs examples that play both ends: a chat, games, TCP through a tunnel.
 examples:
     cargo run -q --release --all-features --example chat demo
     cargo run -q --release --all-features --example shooter demo
     cargo run -q --release --all-features --example renet_echo demo
-    cargo run -q --release --all-features --example matchmaker demo
     cargo run -q --release --all-features --example arena -- --seconds 2
     cargo run -q --release --all-features --example tunnel demo
 
@@ -159,6 +158,16 @@ page pictures="target":
     npm --prefix examples/tower_defence/page/tests ci --no-audit --no-fund
     program=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/tower-defence && \
       mkdir -p '{{ pictures }}' && node examples/tower_defence/page/tests/play.mjs "$program" '{{ pictures }}'
+
+# Tests the matchmaker, runs a fleet with it, and looks at its page in a headless Chromium; needs redis-server, Node.js and Chromium.
+matchmaker:
+    cargo test --release -p whitewater-matchmaker
+    cargo run -q --release -p whitewater-matchmaker --example fleet demo
+    crates/matchmaker/tests/page/run.sh
+
+# Measures how many joins a second the matchmaker takes on one core; needs redis-server. Arguments: connections (32), seconds (10).
+matchmaker-load *args:
+    crates/matchmaker/tests/load.sh {{ args }}
 
 # Packs the npm package, prints its size, and tests what was packed in Node and in a headless Chromium.
 npm:

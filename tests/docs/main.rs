@@ -282,6 +282,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         "crates/fleet",
         "crates/godot",
         "crates/kcp-go",
+        "crates/matchmaker",
         "crates/python",
         "crates/relay",
         "crates/web",
