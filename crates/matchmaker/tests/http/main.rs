@@ -1,6 +1,6 @@
 //! The matchmaker over real connections on loopback: what it answers, and what it refuses and counts.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 mod hostile;
 mod setup;
