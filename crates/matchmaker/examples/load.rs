@@ -1,10 +1,11 @@
 //! Measures joins a second, on connections that are kept open: `crates/matchmaker/tests/load.sh` starts a matchmaker on one core and this on another.
 //!
 //! ```text
-//!   load NAME ADDRESS ROOT.pem SERVERS-TOKEN-FILE BACKEND-TOKEN-FILE [CONNECTIONS [SECONDS]]
+//!   load NAME PID ADDRESS ROOT.pem SERVERS-TOKEN-FILE BACKEND-TOKEN-FILE [CONNECTIONS [SECONDS]]
 //! ```
 //!
-//! It prints a row of a table: the name, joins a second, and in ms what half of the joins take at most, and 99 of a hundred. The matchmaker needs a higher `--joins-per-address`, as all joins are from one.
+//! It prints a row of a table: the name, joins a second, joins for each second of CPU time of the process with that number, which does not depend on
+//! what else the machine does, and in ms what half of the joins take at most, and 99 of a hundred. The matchmaker needs a higher `--joins-per-address`, as all joins are from one.
 
 use axum::http::Method;
 use std::env;
@@ -26,9 +27,10 @@ const SECONDS_MAX: u64 = 12;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<_> = env::args().skip(1).collect();
-    let [name, at, root, servers, backend, rest @ ..] = &words[..] else {
+    let [name, pid, at, root, servers, backend, rest @ ..] = &words[..] else {
         return Err(
-            "load NAME ADDRESS ROOT.pem SERVERS-TOKEN-FILE BACKEND-TOKEN-FILE [CONNECTIONS [SECONDS]]".into(),
+            "load NAME PID ADDRESS ROOT.pem SERVERS-TOKEN-FILE BACKEND-TOKEN-FILE [CONNECTIONS [SECONDS]]"
+                .into(),
         );
     };
     let count: usize = rest.first().map_or(Ok(32), |word| word.parse())?;
@@ -37,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let connect = || Client::tls(at, "localhost", &root);
     register(&mut connect()?, &secret(servers)?).await?;
     let (backend, next) = (Arc::new(secret(backend)?), Arc::new(AtomicU64::new(1)));
-    let begun = Instant::now();
+    let (begun, cpu_before) = (Instant::now(), cpu(pid)?);
     let end = begun + Duration::from_secs(seconds.min(SECONDS_MAX));
     let mut tasks = Vec::new();
     for _ in 0..count {
@@ -47,14 +49,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for task in tasks {
         times.extend(task.await?.map_err(|wrong| wrong.to_string())?);
     }
-    let took = begun.elapsed();
+    let (took, busy) = (begun.elapsed(), cpu(pid)? - cpu_before);
     times.sort();
-    let at = |percent: usize| {
+    let percentile = |percent: usize| {
         times.get(times.len() * percent / 100).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
     };
-    let each = took / u32::try_from(times.len())?.max(1);
-    println!("| {name} | {:.0} | {:.1} | {:.1} |", 1.0 / each.as_secs_f64(), at(50), at(99));
+    let count = f64::from(u32::try_from(times.len())?);
+    let (rate, rate_of_cpu) = (count / took.as_secs_f64(), count / busy);
+    println!("| {name} | {rate:.0} | {rate_of_cpu:.0} | {:.1} | {:.1} |", percentile(50), percentile(99));
     Ok(())
+}
+
+/// CPU time of a process so far, s. Source: proc(5), fields 14 and 15 of `stat`, in ticks of 10 ms.
+fn cpu(pid: &str) -> Result<f64, Box<dyn Error>> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = stat.rsplit_once(") ").ok_or("no such format")?;
+    let ticks = fields.split(' ').skip(11).take(2).map(str::parse::<u32>).sum::<Result<u32, _>>()?;
+    Ok(f64::from(ticks) / 100.0)
 }
 
 fn secret(path: &str) -> Result<Bearer, Box<dyn Error>> {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures joins a second with TLS, and prints a table: the matchmaker on one core, the clients on another. A Redis shares the core of the clients.
-# Words: connections (32), seconds (10). Needs two cores, taskset, openssl and redis-server.
+# Words: connections (32, at most 49), seconds (10, at most 12). Needs two cores, taskset, openssl and redis-server.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release
@@ -20,14 +20,15 @@ measure() {
   words+=(--tls "$scratch/cert.pem" "$scratch/key.pem" --fleet-key "$scratch/fleet.key")
   for who in servers backend operator; do words+=("--$who-token" "$scratch/$who.token"); done
   taskset -c 0 "$target/whitewater-matchmaker" "${words[@]}" "${@:2}" >"$scratch/said" &
+  local pid=$!
   until grep -q '^listening on' "$scratch/said"; do sleep 0.1; done
   at=$(sed -n 's|^listening on https://||p' "$scratch/said")
-  taskset -c 1 "$target/examples/load" "$name" "$at" "$scratch/cert.pem" "$scratch/servers.token" "$scratch/backend.token" "${load[@]}"
-  kill $! && wait $! || true
+  taskset -c 1 "$target/examples/load" "$name" $pid "$at" "$scratch/cert.pem" "$scratch/servers.token" "$scratch/backend.token" "${load[@]}"
+  kill $pid && wait $pid || true
 }
 
 load=("$@")
-echo '| places in | joins a second | p50, ms | p99, ms |'
-echo '|---|---:|---:|---:|'
+echo '| places in | joins a second | joins a second of CPU time | p50, ms | p99, ms |'
+echo '|---|---:|---:|---:|---:|'
 measure memory
 measure Redis --redis "$scratch/redis"
