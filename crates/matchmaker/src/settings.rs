@@ -155,7 +155,7 @@ impl Words {
     fn take(&mut self, name: &str, count: usize) -> Result<Option<Vec<String>>, SettingsError> {
         let Some(place) = self.rest.iter().position(|word| word == name) else { return Ok(None) };
         if self.rest.len() <= place + count {
-            return Err(SettingsError::Word(format!("{name}: {count} words must follow")));
+            return Err(SettingsError::Word(format!("{name} has too few values")));
         }
         Ok(Some(self.rest.drain(place..=place + count).skip(1).collect()))
     }
@@ -200,7 +200,7 @@ fn fleet_key(path: &str) -> Result<FleetKey, SettingsError> {
 
 fn server_config(paths: &[String]) -> Result<Arc<ServerConfig>, SettingsError> {
     let [certificate, key] = paths else {
-        return Err(SettingsError::Word("--tls: 2 words must follow".into()));
+        return Err(SettingsError::Word("--tls has too few values".into()));
     };
     let wrong = |path: &str, error: pem::Error| SettingsError::Content {
         path: path.into(),
@@ -214,4 +214,86 @@ fn server_config(paths: &[String]) -> Result<Arc<ServerConfig>, SettingsError> {
         .with_no_client_auth()
         .with_single_cert(chain, private)?;
     Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::{env, process};
+
+    /// A folder for the files of a test. Dropping it removes it.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = env::temp_dir().join(format!("whitewater-settings-{name}-{}", process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    /// The words of a valid call, whose files have these texts.
+    fn words(Folder(folder): &Folder, fleet_key: &str, secret: &str) -> Vec<String> {
+        let file = |file: &str, text: &str| {
+            fs::write(folder.join(file), text).unwrap();
+            folder.join(file).display().to_string()
+        };
+        let mut words = ["--listen", "127.0.0.1:0", "--protocol-id", "0xff"].map(str::to_owned).to_vec();
+        words.extend(["--fleet-key".to_owned(), file("key", fleet_key)]);
+        for who in ["servers", "backend", "operator"] {
+            words.extend([format!("--{who}-token"), file(who, &format!("{secret}-of-{who}\n"))]);
+        }
+        words
+    }
+
+    fn wrong(words: &[String]) -> String {
+        Settings::from_words(words).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_call_has_all_settings_or_says_which_is_missing_or_unknown() {
+        let folder = Folder::new("call");
+        let good = words(&folder, &"5a".repeat(32), "long-enough");
+        let settings = Settings::from_words(&good).ok().unwrap();
+        assert_eq!((settings.protocol_id, settings.limits.joins_per_address), (255, 2000));
+        assert!(
+            (settings.check)("long-enough-of-backend", &[])
+                && !(settings.check)("long-enough-of-servers", &[])
+        );
+        for start in (0..good.len()).step_by(2) {
+            let without = [&good[..start], &good[start + 2..]].concat();
+            assert_eq!(wrong(&without), format!("{} is missing", good[start]));
+        }
+        let more = |word: &str| [&good[..], &[word.to_owned()]].concat();
+        assert_eq!(wrong(&more("--page")), "--page: there is no such setting");
+        assert_eq!(wrong(&more("--redis")), "--redis has too few values");
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_unless_told() {
+        let folder = Folder::new("plain");
+        let mut words = words(&folder, &"5a".repeat(32), "long-enough");
+        words[1] = "0.0.0.0:0".into();
+        assert_eq!(wrong(&words), "it must be either --tls or --plain-http");
+        words.push("--plain-http".into());
+        assert!(Settings::from_words(&words).is_ok());
+    }
+
+    #[test]
+    fn a_secret_that_can_be_guessed_is_refused() {
+        let folder = Folder::new("secrets");
+        let end = |words: Vec<String>| wrong(&words).split(": ").last().unwrap().to_owned();
+        assert_eq!(end(words(&folder, &"5a".repeat(31), "long-enough")), "must be 64 hex digits");
+        assert_eq!(end(words(&folder, &"5x".repeat(32), "long-enough")), "must be 64 hex digits");
+        let must = "must be 16 or more characters without spaces";
+        assert_eq!(end(words(&folder, &"5a".repeat(32), "a")), must);
+        assert_eq!(end(words(&folder, &"5a".repeat(32), "long enough it is")), must);
+    }
 }

@@ -169,6 +169,28 @@ async fn whoever_is_slow_loses_the_connection_and_its_place() {
 }
 
 #[tokio::test]
+async fn a_request_that_does_not_go_on_ends_at_any_place() {
+    let limits = Limits { patience: Duration::from_secs(1), ..Limits::default() };
+    let running = Running::start_plain(limits).await;
+    let whole = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+    let cut_body = "POST /join HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{";
+    for (sent, status) in [
+        ("", None),
+        ("POST /jo", None),
+        (cut_body, Some("408")),
+        (whole, Some("200")),
+        ("\0\0 / \r\n\r\n", Some("400")),
+    ] {
+        let mut stream = TcpStream::connect(running.at).await.unwrap();
+        stream.write_all(sent.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("it still waits").unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert_eq!(answer.split(' ').nth(1), status, "{sent:?}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn connections_over_the_limit_are_refused_and_counted() {
     let running = Running::start(Limits { connections: 1, ..Limits::default() }).await;
     let mut kept = running.client();

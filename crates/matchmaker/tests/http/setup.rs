@@ -42,11 +42,20 @@ impl Running {
             .with_no_client_auth()
             .with_single_cert(vec![cert.der().clone()], key)
             .unwrap();
+        Self::run(limits, Some(Arc::new(tls)), cert.pem()).await
+    }
+
+    /// Without TLS, for tests that write requests by hand.
+    pub(crate) async fn start_plain(limits: Limits) -> Self {
+        Self::run(limits, None, String::new()).await
+    }
+
+    async fn run(limits: Limits, tls: Option<Arc<ServerConfig>>, root: String) -> Self {
         let [servers, backend, operator] = ["servers", "backend", "operator"].map(secret);
         let admits = backend.clone();
         let settings = Settings {
             listen: "127.0.0.1:0".parse().unwrap(),
-            tls: Some(Arc::new(tls)),
+            tls,
             fleet_key: FleetKey::new([5; 32]),
             protocol_id: PROTOCOL_ID,
             servers: servers.clone(),
@@ -59,7 +68,7 @@ impl Running {
         let at = matchmaker.local_addr().unwrap();
         let (end, ends) = oneshot::channel();
         let task = tokio::spawn(matchmaker.serve(async { _ = ends.await }));
-        Self { at, servers, backend, operator, root: cert.pem(), end: Some(end), task }
+        Self { at, servers, backend, operator, root, end: Some(end), task }
     }
 
     pub(crate) fn client(&self) -> Client {
