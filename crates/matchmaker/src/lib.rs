@@ -22,6 +22,7 @@ mod listen;
 mod matchmaker;
 pub mod messages;
 mod metrics;
+mod open;
 mod rate;
 pub mod settings;
 mod store;

@@ -1,6 +1,7 @@
 //! Connections with HTTP/1.1 over TLS: their number, their rate and their time are limited.
 
 use crate::api::{App, Peer};
+use crate::open::{Counted, Open};
 use crate::rate::Rate;
 use axum::Router;
 use axum::http::Request;
@@ -38,7 +39,7 @@ impl Listener {
     pub(crate) async fn serve(self, until: impl Future<Output = ()>) {
         let limits = self.app.limits;
         let most = Arc::new(Semaphore::new(limits.connections));
-        let mut rate = Rate::new(limits.connections_per_address);
+        let (mut rate, open) = (Rate::new(limits.connections_per_address), Open::default());
         let (end, ends) = watch::channel(());
         let mut until = pin!(until);
         loop {
@@ -48,13 +49,17 @@ impl Listener {
             };
             let Some((stream, from)) = self.admitted(accepted, &mut rate).await else { continue };
             let counts = &self.app.metrics.connections;
-            let Ok(place) = Arc::clone(&most).try_acquire_owned() else {
+            let Some(counted) = open.count(from.ip(), limits.connections_of_address) else {
+                counts.limited.fetch_add(1, Relaxed);
+                continue;
+            };
+            let Ok(permit) = Arc::clone(&most).try_acquire_owned() else {
                 counts.full.fetch_add(1, Relaxed);
                 continue;
             };
             counts.accepted.fetch_add(1, Relaxed);
-            let connection =
-                Connection { app: Arc::clone(&self.app), router: self.router.clone(), from, place };
+            let (app, router) = (Arc::clone(&self.app), self.router.clone());
+            let connection = Connection { app, router, from, place: (counted, permit) };
             tokio::spawn(connection.run(stream, self.tls.clone(), ends.clone()));
         }
         drop(end);
@@ -85,8 +90,8 @@ struct Connection {
     app: Arc<App>,
     router: Router,
     from: SocketAddr,
-    /// In the number of connections; free when this is dropped.
-    place: OwnedSemaphorePermit,
+    /// In the numbers of connections; free when this is dropped.
+    place: (Counted, OwnedSemaphorePermit),
 }
 
 impl Connection {

@@ -28,7 +28,7 @@ pub(crate) struct Connections {
     pub(crate) accepted: AtomicU64,
     /// Refused: there are too many.
     pub(crate) full: AtomicU64,
-    /// Refused: its address opens too many.
+    /// Refused: its address has or opens too many.
     pub(crate) limited: AtomicU64,
     /// Did not get through the handshake of TLS.
     pub(crate) no_tls: AtomicU64,

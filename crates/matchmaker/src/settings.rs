@@ -59,6 +59,8 @@ pub struct Limits {
     pub joins_per_address: u32,
     /// New connections of an address, a second: handshakes of TLS are what costs most.
     pub connections_per_address: u32,
+    /// Connections of an address at a time.
+    pub connections_of_address: usize,
     /// Connections at a time.
     pub connections: usize,
     /// How long a client may take for its handshake, for the head of a request, and for the rest with our answer.
@@ -71,6 +73,7 @@ impl Default for Limits {
             lease: Duration::from_secs(15),
             joins_per_address: 2000,
             connections_per_address: 50,
+            connections_of_address: 512,
             connections: 4096,
             patience: Duration::from_secs(10),
         }

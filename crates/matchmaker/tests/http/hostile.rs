@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use whitewater_matchmaker::Bearer;
 use whitewater_matchmaker::messages::{Allocation, Id, Lease, Report};
 use whitewater_matchmaker::settings::Limits;
@@ -150,6 +150,29 @@ async fn an_address_opens_so_many_connections_and_no_more() {
     let metrics = running.metrics(&mut kept).await;
     let line = format!("connections_total{{outcome=\"limited\"}} {refused}\n");
     assert!(metrics.contains(&line), "{metrics}");
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_connections_and_gets_another_for_one_that_ends() {
+    let running = Running::start(Limits {
+        connections_of_address: 2,
+        connections_per_address: 1000,
+        ..Limits::default()
+    })
+    .await;
+    let (mut kept, mut other) = (running.client(), running.client());
+    running.register(&mut kept).await;
+    running.register(&mut other).await;
+    assert!(running.client().text((Method::GET, "/health"), &running.backend, &()).await.is_err());
+    let metrics = running.metrics(&mut kept).await;
+    assert!(metrics.contains("connections_total{outcome=\"limited\"} 1\n"), "{metrics}");
+    drop(other);
+    let again = async {
+        while running.client().text((Method::GET, "/health"), &running.backend, &()).await.is_err() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, again).await.expect("its place is never free");
 }
 
 #[tokio::test]
