@@ -4,7 +4,7 @@
 //!   load NAME PID ADDRESS ROOT.pem SERVERS-TOKEN-FILE BACKEND-TOKEN-FILE [CONNECTIONS [SECONDS]]
 //! ```
 //!
-//! It prints a row of a table: the name, joins a second, joins for each second of CPU time of the process with that number, which does not depend on
+//! It prints a row of a table: the name, joins a second, joins for each second of CPU time of the process with that number, which depends less on
 //! what else the machine does, and in ms what half of the joins take at most, and 99 of a hundred. The matchmaker needs a higher `--joins-per-address`, as all joins are from one.
 
 use axum::http::Method;

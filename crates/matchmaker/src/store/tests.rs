@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::{env, fs, process};
 use tokio::time::sleep;
 
-const TERMS: Terms = Terms { lease: 15_000, reserved: 65_000 };
+const TERMS: Terms = Terms { lease: 60_000, reserved: 110_000 };
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn report(region: &str, capacity: u32, players: u32) -> Report {

@@ -90,7 +90,7 @@ async fn a_server_that_stops_reporting_gets_no_more_players() {
 
 #[tokio::test]
 async fn a_thousand_joins_at_once_fill_the_servers_and_no_more() {
-    let running = Running::start(Limits::default()).await;
+    let running = Running::start(Limits { lease: setup::PATIENCE, ..Limits::default() }).await;
     let mut client = running.client();
     for capacity in [400, 250, 50] {
         let server = running.register(&mut client).await;
