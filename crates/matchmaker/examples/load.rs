@@ -5,7 +5,8 @@
 //! ```
 //!
 //! It prints a row of a table: the name, joins a second, joins for each second of CPU time of the process with that number, which depends less on
-//! what else the machine does, and in ms what half of the joins take at most, and 99 of a hundred. The matchmaker needs a higher `--joins-per-address`, as all joins are from one.
+//! what else the machine does, and in ms what half of the joins take at most, and 99 of a hundred. The matchmaker needs a higher `--joins-per-address`,
+//! as all joins are from one.
 
 use axum::http::Method;
 use std::env;

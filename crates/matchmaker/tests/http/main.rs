@@ -129,6 +129,20 @@ async fn a_thousand_joins_at_once_fill_the_servers_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_matchmaker_that_was_started_again_knows_a_server_by_its_next_report() {
+    let mut before = Running::start(Limits::default()).await;
+    let server = before.register(&mut before.client()).await;
+    before.end().await;
+    let after = Running::start(Limits::default()).await; // with the same fleet key
+    let mut client = after.client();
+    let none = client.ask::<Allocation>((Method::POST, "/join"), &after.backend, &one(1, &[])).await;
+    assert_eq!(setup::status(none), StatusCode::CONFLICT);
+    after.report(&mut client, &server, &report("eu", 10)).await.unwrap();
+    let place: Allocation = client.ask((Method::POST, "/join"), &after.backend, &one(1, &[])).await.unwrap();
+    assert_eq!(place.server, server.server);
+}
+
+#[tokio::test]
 async fn it_ends_when_told_to_after_its_last_answer() {
     let mut running = Running::start(Limits::default()).await;
     let mut client = running.client();
