@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use whitewater::session::token::ServerKey;
 use whitewater_matchmaker::Bearer;
 use whitewater_matchmaker::client::{Client, ClientError};
-use whitewater_matchmaker::messages::{Allocation, Id, Identity, Join, Lease, Report};
+use whitewater_matchmaker::messages::{Allocation, Hex, Id, Identity, Join, Lease, Report};
 
 /// Sooner than a third of the lease, because the demo waits for it.
 const BEAT: Duration = Duration::from_millis(500);
@@ -71,7 +71,7 @@ impl Known {
 
     fn move_player(&mut self, player: u64) -> Result<Vec<u8>, ClientError> {
         let path = format!("/servers/{}/move", self.server.0);
-        let join = Join { clients: vec![Id(player)], regions: Vec::new(), match_id: Default::default() };
+        let join = Join { clients: vec![Id(player)], regions: Vec::new(), match_id: Hex::default() };
         let asked = self.client.ask::<Allocation>((Method::POST, &path), &self.secret, &join);
         let tokens = self.runtime.block_on(asked)?.tokens;
         Ok(tokens.into_iter().next().unwrap_or_default().0)
