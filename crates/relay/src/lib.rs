@@ -1,4 +1,12 @@
-#![doc = include_str!("../README.md")]
+//! A relay for players who host a game, and whose network lets nobody in. It passes on datagrams that it cannot read.
+//!
+//! A relay and a matchmaker share a [`RelayKey`], which makes tickets: a [`HostTicket`] for whoever hosts, and a [`GuestTicket`] for each who joins, as the routing
+//! token of its connect token. A host attaches [`RelayedGuests`] to its server. [`serve`] is the relay on a socket, and [`Relay`] is it without I/O.
+
+/// The code of the page is a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/PEERS.md")]
+mod page {}
 
 mod counts;
 mod host;

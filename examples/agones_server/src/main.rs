@@ -12,12 +12,11 @@
 //! |---|---|---|
 //! | `BIND` | 0.0.0.0:4000 | the address and the port of the container, which players reach through a port of the node |
 //! | `DRAIN_SECONDS` | 20 | how long players may stay after SIGTERM: less than `terminationGracePeriodSeconds` |
-//! | `MATCHMAKER` | | where to ask for tokens for other servers: an address that speaks as `examples/matchmaker` does |
+//! | `MATCHMAKER` | | where to ask for tokens for other servers: an address that answers `POST /move` with one, in this example's own words |
 //! | `AGONES_SDK_GRPC_PORT` | 9357 | the port of the sidecar; Agones sets it |
 
 mod drain;
 mod game_server;
-#[path = "../../matchmaker/http.rs"]
 #[expect(dead_code, reason = "a server only posts")]
 mod http;
 mod keys;

@@ -5,7 +5,7 @@ mod process;
 #[path = "../../src/protocol.rs"]
 mod protocol;
 
-#[path = "../../../matchmaker/http.rs"]
+#[path = "../../src/http.rs"]
 #[expect(dead_code, reason = "a matchmaker does not post")]
 mod http;
 
