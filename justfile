@@ -126,11 +126,14 @@ godot:
 bevy-examples:
     cargo clippy -p bevy-whitewater-examples --all-targets -- -D warnings
 
-# Tests the relay of players who host, and measures it beside coturn, Debian's TURN server, for so many seconds each time.
-relay seconds="1":
+# Tests the relay of players who host.
+relay: && (relay-load "1")
     cargo test --release -p whitewater-relay
-    cargo build --release -p whitewater-relay
-    cargo run --release -p whitewater-relay --example load -- {{ seconds }}
+
+# Measures the relay beside coturn, Debian's TURN server, for so many seconds each time.
+relay-load seconds="3":
+    cargo build -q --release -p whitewater-relay
+    cargo run -q --release -p whitewater-relay --example load -- {{ seconds }}
 
 # Checks the library for Windows, macOS, iOS and Android.
 platforms:

@@ -163,6 +163,7 @@ fn every_page_with_code_is_compiled() {
         "crates/bevy/src/lib.rs",
         "crates/fleet/src/lib.rs",
         "crates/kcp-go/src/lib.rs",
+        "crates/relay/src/lib.rs",
         "crates/web/src/lib.rs",
     ]
     .map(|path| fs::read_to_string(root().join(path)).unwrap())
