@@ -3,13 +3,14 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use super::daemon::{Daemon, Directory, is_there};
-use super::router::Token;
 use std::collections::HashSet;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
+
+pub(crate) type Token = [u8; 8];
 
 /// Runs until it is dropped.
 pub(crate) struct Quilkin {
