@@ -257,7 +257,7 @@ fuzz-all seconds="6": fuzz-build
     cargo fuzz list | xargs -P 2 -I {} just _fuzz {} {{ seconds }}
 
 _fuzz name seconds:
-    @found=$(mktemp -d) && trap 'rm -r "$found"' EXIT && \
+    @found=$(mktemp -d) && trap 'rm -r "$found"' EXIT && mkdir -p fuzz/corpus/{{ name }} && \
       cargo fuzz run --sanitizer none {{ name }} "$found" fuzz/corpus/{{ name }} -- -max_total_time={{ seconds }} -timeout=20 2>&1 | \
       tee "$found.log" | sed -n 's/^Done \([0-9]* runs\) in.*/{{ name }}: \1/p' || { cat "$found.log"; exit 1; }
 
