@@ -4,7 +4,7 @@ use std::fmt;
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What a relay has done, and why it did not pass on what it did not.
+        /// What a relay has passed on, and why it dropped the rest.
         #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
         #[non_exhaustive]
         pub struct Counts {
