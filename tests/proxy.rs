@@ -137,7 +137,7 @@ fn all_clients_of_a_proxy_share_the_limits_of_one_address() {
 
 #[test]
 fn the_proxies_accept_the_documented_configurations() {
-    let document = include_str!("../docs/FLEET.md");
+    let document = include_str!("../docs/PROXIES.md");
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     for (kind, start, listen, wrong) in [
         (Kind::Nginx, "```nginx\n", ("listen 4000", "listen 127.0.0.1:"), ("proxy_pass", "proxy_pas")),

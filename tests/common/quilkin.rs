@@ -124,7 +124,7 @@ fn settings(servers: &[(Token, SocketAddr)]) -> String {
         )
     };
     let endpoints: String = servers.iter().map(endpoint).collect();
-    let document = include_str!("../../docs/FLEET.md");
+    let document = include_str!("../../docs/PROXIES.md");
     let (_, rest) = document.split_once("```yaml\nversion: v1alpha1").unwrap();
     let (filters, _) = rest.split_once("clusters:").unwrap();
     format!("version: v1alpha1{filters}clusters:\n  - endpoints:\n{endpoints}")

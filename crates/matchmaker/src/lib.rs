@@ -1,5 +1,5 @@
 //! A matchmaker for fleets of whitewater servers. It knows the servers by leases, reserves places for players by region, and makes their connect
-//! tokens, over HTTPS. [`messages`] has the bodies of all requests; docs/FLEET.md of the repository shows how to run it.
+//! tokens, over HTTPS. [`messages`] has the bodies of all requests; docs/MATCHMAKER.md of the repository shows how to run it.
 //!
 //! | request | bearer secret | body, answer |
 //! |---|---|---|
