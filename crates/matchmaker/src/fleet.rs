@@ -88,7 +88,9 @@ impl Fleet {
         found.map(|server| server.drain = true).is_some()
     }
 
-    /// Reserves places on the fullest server of the best region that has as many: a fleet can then shrink by those that are empty.
+    /// Reserves places. Clients who all hold places on one server get them again, for as long again: whoever did not hear the answer may ask again,
+    /// also when nothing else is free. Others get them on the fullest server of the best region that has as many: a fleet can then shrink by those
+    /// that are empty.
     pub(crate) fn join(&mut self, now: u64, wanted: &Wanted<'_>) -> Option<(Id, Report)> {
         let places = u32::try_from(wanted.clients.len()).ok()?;
         let open =
@@ -98,10 +100,11 @@ impl Fleet {
                 [] => 0,
                 regions => regions.iter().position(|region| *region == server.report.region)?,
             };
-            let places_left = server.places(now).filter(|left| *left >= places)?;
-            Some(((rank, places_left, *id), server))
+            let places_left = server.places(now).filter(|left| *left >= places);
+            let is_held = wanted.clients.iter().all(|client| server.reserved.contains_key(client));
+            (is_held || places_left.is_some()).then_some(((!is_held, rank, places_left, *id), server))
         });
-        let ((_, _, id), server) = ranked.min_by_key(|(order, _)| *order)?;
+        let ((.., id), server) = ranked.min_by_key(|(order, _)| *order)?;
         let until = now + self.terms.reserved;
         for client in wanted.clients {
             server.reserve(*client, until);
@@ -237,5 +240,23 @@ mod tests {
         }
         let server = &fleet.servers[&Id(1)];
         assert_eq!((server.reserved.len(), server.ends.len()), (1, 1));
+    }
+
+    #[test]
+    fn who_joins_again_on_the_last_place_holds_it_as_long_as_the_last_token() {
+        let mut fleet = fleet();
+        let beat = |fleet: &mut Fleet, now| fleet.report(now, Id(1), report(1, 0));
+        for now in [0, 10_000, 20_000, 30_000] {
+            beat(&mut fleet, now);
+            assert_eq!(join(&mut fleet, now, 7), Some(Id(1)), "at {now} ms");
+            assert_eq!(join(&mut fleet, now, 8), None, "at {now} ms");
+        }
+        for now in (40_000..30_000 + RESERVED).step_by(5000) {
+            beat(&mut fleet, now);
+            assert_eq!(join(&mut fleet, now, 8), None, "at {now} ms");
+        }
+        beat(&mut fleet, 30_000 + RESERVED);
+        assert_eq!(join(&mut fleet, 30_000 + RESERVED, 8), Some(Id(1)));
+        assert_eq!(join(&mut fleet, 30_000 + RESERVED, 7), None, "no longer held");
     }
 }

@@ -4,6 +4,7 @@
 --   ww:fleet            zset  server -> when its lease lapses
 --   ww:server:SERVER    hash  report, region, capacity, players, draining, drain; outlives the lease like the reservations
 --   ww:reserved:SERVER  zset  client -> when the reservation ends
+--   ww:held:CLIENT      zset  server -> the same
 --   ww:ends             zset  "SERVER CLIENT" -> the same, for all servers
 --   ww:free:REGION      zset  server with a lease that takes players -> its free places; "ww:free:" is for all regions
 local verb, lease, kept, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -23,6 +24,12 @@ local function index(server)
   end
 end
 
+local function free(server, client)
+  redis.call('ZREM', 'ww:reserved:' .. server, client)
+  redis.call('ZREM', 'ww:held:' .. client, server)
+  redis.call('ZREM', 'ww:ends', server .. ' ' .. client)
+end
+
 -- Ends what is over. Each call does a part of it, so that none takes long: what is left over is only taken for full.
 local function sweep()
   for _, server in ipairs(redis.call('ZRANGEBYSCORE', 'ww:fleet', '-inf', now)) do
@@ -33,16 +40,10 @@ local function sweep()
   local changed = {}
   for _, entry in ipairs(redis.call('ZRANGEBYSCORE', 'ww:ends', '-inf', now, 'LIMIT', 0, 1000)) do
     local server, client = string.match(entry, '^(%d+) (%d+)$')
-    redis.call('ZREM', 'ww:ends', entry)
-    redis.call('ZREM', 'ww:reserved:' .. server, client)
+    free(server, client)
     changed[server] = true
   end
   for server in pairs(changed) do index(server) end
-end
-
-local function free(server, client)
-  redis.call('ZREM', 'ww:reserved:' .. server, client)
-  redis.call('ZREM', 'ww:ends', server .. ' ' .. client)
 end
 
 local verbs = {}
@@ -81,18 +82,35 @@ function verbs.drain(server)
   return 1
 end
 
+-- The server with an entry in a key of free places where all clients hold places, if there is one.
+local function holding(key, except, clients)
+  for _, server in ipairs(redis.call('ZRANGE', 'ww:held:' .. clients[1], 0, -1)) do
+    local is_holding = server ~= except and redis.call('ZSCORE', key, server)
+    for at = 2, #clients do is_holding = is_holding and redis.call('ZSCORE', 'ww:reserved:' .. server, clients[at]) end
+    if is_holding then return server end
+  end
+end
+
+-- The fullest server with an entry in a key of free places that has as many.
+local function fullest(key, except, clients)
+  for _, server in ipairs(redis.call('ZRANGEBYSCORE', key, #clients, '+inf', 'LIMIT', 0, 2)) do
+    if server ~= except then return server end
+  end
+end
+
 -- EXCEPT REGIONS REGION.. CLIENT.. -> SERVER REPORT, or nothing
 function verbs.join(except, regions, ...)
   local rest = { ... }
   regions = tonumber(regions)
-  local places = #rest - regions
-  for at = 1, math.max(regions, 1) do
-    local key = 'ww:free:' .. (regions > 0 and rest[at] or '')
-    for _, server in ipairs(redis.call('ZRANGEBYSCORE', key, places, '+inf', 'LIMIT', 0, 2)) do
-      if server ~= except then
-        for of = regions + 1, #rest do
-          redis.call('ZADD', 'ww:reserved:' .. server, now + kept, rest[of])
-          redis.call('ZADD', 'ww:ends', now + kept, server .. ' ' .. rest[of])
+  local clients = { unpack(rest, regions + 1) }
+  for _, find in ipairs({ holding, fullest }) do
+    for at = 1, math.max(regions, 1) do
+      local server = find('ww:free:' .. (regions > 0 and rest[at] or ''), except, clients)
+      if server then
+        for _, client in ipairs(clients) do
+          redis.call('ZADD', 'ww:reserved:' .. server, now + kept, client)
+          redis.call('ZADD', 'ww:held:' .. client, now + kept, server)
+          redis.call('ZADD', 'ww:ends', now + kept, server .. ' ' .. client)
         end
         index(server)
         return { server, redis.call('HGET', 'ww:server:' .. server, 'report') }

@@ -135,6 +135,28 @@ with_both!(the_fullest_server_of_the_best_region_that_has_room_is_taken, store, 
     assert_eq!(join(&store, &[8, 9, 10, 11, 12, 13, 14], &[], None).await, None, "all on one server");
 });
 
+with_both!(whoever_asks_again_gets_the_place_they_hold_where_they_may, store, {
+    add(&store, 1, report("eu", 2, 0)).await;
+    assert_eq!(join(&store, &[7, 8], &["eu"], None).await, Some(1));
+    add(&store, 2, report("us", 1, 0)).await;
+    for clients in [&[7, 8][..], &[8, 7], &[7], &[8]] {
+        for regions in [&["us", "eu"][..], &["eu"], &[]] {
+            assert_eq!(join(&store, clients, regions, None).await, Some(1), "{clients:?} in {regions:?}");
+        }
+    }
+    let reserved: Vec<_> = store.list().await.unwrap().iter().map(|listed| listed.reserved).collect();
+    assert_eq!(reserved, [2, 0]);
+    assert_eq!(join(&store, &[9], &["eu"], None).await, None, "they hold none");
+    assert_eq!(join(&store, &[7, 9], &["eu"], None).await, None, "one of them holds none");
+    assert_eq!(join(&store, &[7], &["us"], None).await, Some(2), "another region");
+    assert_eq!(join(&store, &[7], &["us"], None).await, Some(2));
+    assert_eq!(join(&store, &[8], &["us"], None).await, None);
+    assert!(store.drain(Id(1)).await.unwrap());
+    assert_eq!(join(&store, &[8], &[], None).await, None, "it drains");
+    add(&store, 2, Report { arrived: vec![Id(7)], ..report("us", 1, 1) }).await;
+    assert_eq!(join(&store, &[7], &["us"], None).await, None, "that place is used");
+});
+
 with_both!(whoever_has_arrived_is_counted_once, store, {
     add(&store, 1, report("eu", 2, 0)).await;
     assert_eq!(join(&store, &[7], &[], None).await, Some(1));
