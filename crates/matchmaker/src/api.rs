@@ -1,8 +1,8 @@
 //! The routes, and what each does.
 
 use crate::access::{Bearer, shown};
-use crate::fleet::{SERVERS_MAX, Wanted};
-use crate::messages::{Allocation, Id, Identity, Join, Lease, Listed, Report};
+use crate::fleet::{NoPlace, SERVERS_MAX, Wanted};
+use crate::messages::{Allocation, Id, Identity, Join, Lease, Listed, Move, Report};
 use crate::metrics::Metrics;
 use crate::rate::Rate;
 use crate::settings::{Check, Limits};
@@ -53,6 +53,10 @@ enum Refusal {
     Malformed(String),
     #[error("there is no such server")]
     NoServer,
+    #[error("there is no lease")]
+    NoLease,
+    #[error("a pass is of no player of this server, or too old")]
+    NoPass,
     #[error("no server has room")]
     NoRoom,
     #[error("too many requests of this address")]
@@ -69,6 +73,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = match &self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::NoLease | Self::NoPass => StatusCode::FORBIDDEN,
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::NoServer => StatusCode::NOT_FOUND,
             Self::NoRoom => StatusCode::CONFLICT,
@@ -161,13 +166,19 @@ async fn move_players(
     body: Bytes,
 ) -> Result<Response, Refusal> {
     of_server(&app, id, &headers)?;
-    allocate(&app, &parse(&body)?, Some(Id(id))).await
+    let Move { passes, regions, match_id } = parse(&body)?;
+    let clients = passes.iter().map(|pass| app.mint.client(Id(id), &pass.0));
+    let clients = clients.collect::<Option<_>>().ok_or(Refusal::NoPass)?;
+    allocate(&app, &Join { clients, regions, match_id }, Some(Id(id))).await
 }
 
-async fn allocate(app: &App, join: &Join, except: Option<Id>) -> Result<Response, Refusal> {
+async fn allocate(app: &App, join: &Join, from: Option<Id>) -> Result<Response, Refusal> {
     join.check().map_err(|wrong| Refusal::Malformed(wrong.into()))?;
-    let wanted = Wanted { clients: &join.clients, regions: &join.regions, except };
-    let (server, report) = app.store.join(&wanted).await?.ok_or(Refusal::NoRoom)?;
+    let wanted = Wanted { clients: &join.clients, regions: &join.regions, from };
+    let (server, report) = app.store.join(&wanted).await?.map_err(|none| match none {
+        NoPlace::NoLease => Refusal::NoLease,
+        NoPlace::NoRoom => Refusal::NoRoom,
+    })?;
     let tokens = app.mint.tokens(server, &report, join)?;
     app.metrics.tokens.fetch_add(join.clients.len() as u64, Relaxed);
     Ok(secret(Allocation { server, region: report.region, tokens }))

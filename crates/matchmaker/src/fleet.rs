@@ -18,8 +18,15 @@ pub(crate) struct Wanted<'a> {
     pub(crate) clients: &'a [Id],
     /// The best first. Empty: any.
     pub(crate) regions: &'a [String],
-    /// Not on this server.
-    pub(crate) except: Option<Id>,
+    /// They are on this server, which asks for them: not there, and only if it has a lease.
+    pub(crate) from: Option<Id>,
+}
+
+/// Why there are no places.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum NoPlace {
+    NoLease,
+    NoRoom,
 }
 
 /// How long what a server said is good for.
@@ -91,10 +98,14 @@ impl Fleet {
     /// Reserves places. Clients who all hold places on one server get them again, for as long again: whoever did not hear the answer may ask again,
     /// also when nothing else is free. Others get them on the fullest server of the best region that has as many: a fleet can then shrink by those
     /// that are empty.
-    pub(crate) fn join(&mut self, now: u64, wanted: &Wanted<'_>) -> Option<(Id, Report)> {
-        let places = u32::try_from(wanted.clients.len()).ok()?;
+    pub(crate) fn join(&mut self, now: u64, wanted: &Wanted<'_>) -> Result<(Id, Report), NoPlace> {
+        let has_lease = |from| self.servers.get(&from).is_some_and(|server| server.lapses > now);
+        if wanted.from.is_some_and(|from| !has_lease(from)) {
+            return Err(NoPlace::NoLease);
+        }
+        let places = u32::try_from(wanted.clients.len()).unwrap_or(u32::MAX);
         let open =
-            self.servers.iter_mut().filter(|(id, server)| server.is_open(now) && Some(**id) != wanted.except);
+            self.servers.iter_mut().filter(|(id, server)| server.is_open(now) && Some(**id) != wanted.from);
         let ranked = open.filter_map(|(id, server)| {
             let rank = match wanted.regions {
                 [] => 0,
@@ -104,12 +115,12 @@ impl Fleet {
             let is_held = wanted.clients.iter().all(|client| server.reserved.contains_key(client));
             (is_held || places_left.is_some()).then_some(((!is_held, rank, places_left, *id), server))
         });
-        let ((.., id), server) = ranked.min_by_key(|(order, _)| *order)?;
+        let ((.., id), server) = ranked.min_by_key(|(order, _)| *order).ok_or(NoPlace::NoRoom)?;
         let until = now + self.terms.reserved;
         for client in wanted.clients {
             server.reserve(*client, until);
         }
-        Some((id, server.report.clone()))
+        Ok((id, server.report.clone()))
     }
 
     pub(crate) fn list(&mut self, now: u64) -> Vec<Listed> {
@@ -184,8 +195,8 @@ mod tests {
     }
 
     fn join(fleet: &mut Fleet, now: u64, client: u64) -> Option<Id> {
-        let wanted = Wanted { clients: &[Id(client)], regions: &[], except: None };
-        fleet.join(now, &wanted).map(|(id, _)| id)
+        let wanted = Wanted { clients: &[Id(client)], regions: &[], from: None };
+        fleet.join(now, &wanted).ok().map(|(id, _)| id)
     }
 
     #[test]

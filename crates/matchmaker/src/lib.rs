@@ -6,7 +6,7 @@
 //! | `POST /servers` | servers' | none, an [`Identity`](messages::Identity): a number and a key for a server that starts |
 //! | `PUT /servers/{id}` | that server's | a [`Report`](messages::Report), a [`Lease`](messages::Lease) |
 //! | `DELETE /servers/{id}` | that server's | none: the server has ended |
-//! | `POST /servers/{id}/move` | that server's | a [`Join`](messages::Join), an [`Allocation`](messages::Allocation) on another server |
+//! | `POST /servers/{id}/move` | that server's, with a lease | a [`Move`](messages::Move) of its players, an [`Allocation`](messages::Allocation) on another server |
 //! | `POST /join` | backend's | a [`Join`](messages::Join), an [`Allocation`](messages::Allocation) |
 //! | `POST /servers/{id}/drain` | operator's | none: no more players for this server, and it learns of it with its next report |
 //! | `GET /servers` | operator's | a list of [`Listed`](messages::Listed) |

@@ -71,7 +71,7 @@ pub struct Lease {
     pub drain: bool,
 }
 
-/// The body of `POST /join`, and of `POST /servers/{id}/move` for another server than that one.
+/// The body of `POST /join`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "the format of a message")]
@@ -86,7 +86,25 @@ pub struct Join {
     pub match_id: Hex,
 }
 
-/// The answer to a join: a place for each client.
+/// The body of `POST /servers/{id}/move`: a server asks for places on another server for players who came to it.
+///
+/// It may do so only while it has a lease, and only for players whose passes it has. A pass is what the matchmaker put into the token of this player
+/// for this server, where nobody else can read it: `Pass::user` of the session. It is good for a day from when the token was made.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "the format of a message")]
+pub struct Move {
+    /// The passes of 1 to 64 players, who all move to one server.
+    pub passes: Vec<Hex>,
+    /// As in a [`Join`].
+    #[serde(default)]
+    pub regions: Vec<String>,
+    /// As in a [`Join`].
+    #[serde(default)]
+    pub match_id: Hex,
+}
+
+/// The answer to a join or a move: a place for each client.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "the format of a message")]
 pub struct Allocation {

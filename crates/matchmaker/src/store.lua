@@ -83,29 +83,30 @@ function verbs.drain(server)
 end
 
 -- The server with an entry in a key of free places where all clients hold places, if there is one.
-local function holding(key, except, clients)
+local function holding(key, from, clients)
   for _, server in ipairs(redis.call('ZRANGE', 'ww:held:' .. clients[1], 0, -1)) do
-    local is_holding = server ~= except and redis.call('ZSCORE', key, server)
+    local is_holding = server ~= from and redis.call('ZSCORE', key, server)
     for at = 2, #clients do is_holding = is_holding and redis.call('ZSCORE', 'ww:reserved:' .. server, clients[at]) end
     if is_holding then return server end
   end
 end
 
 -- The fullest server with an entry in a key of free places that has as many.
-local function fullest(key, except, clients)
+local function fullest(key, from, clients)
   for _, server in ipairs(redis.call('ZRANGEBYSCORE', key, #clients, '+inf', 'LIMIT', 0, 2)) do
-    if server ~= except then return server end
+    if server ~= from then return server end
   end
 end
 
--- EXCEPT REGIONS REGION.. CLIENT.. -> SERVER REPORT, or nothing
-function verbs.join(except, regions, ...)
+-- FROM REGIONS REGION.. CLIENT.. -> SERVER REPORT; one word: FROM has no lease; or nothing
+function verbs.join(from, regions, ...)
+  if from ~= '' and not redis.call('ZSCORE', 'ww:fleet', from) then return { 'no lease' } end
   local rest = { ... }
   regions = tonumber(regions)
   local clients = { unpack(rest, regions + 1) }
   for _, find in ipairs({ holding, fullest }) do
     for at = 1, math.max(regions, 1) do
-      local server = find('ww:free:' .. (regions > 0 and rest[at] or ''), except, clients)
+      local server = find('ww:free:' .. (regions > 0 and rest[at] or ''), from, clients)
       if server then
         for _, client in ipairs(clients) do
           redis.call('ZADD', 'ww:reserved:' .. server, now + kept, client)

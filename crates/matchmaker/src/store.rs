@@ -1,6 +1,6 @@
 //! Where the fleet is kept: in this process, or in Redis for several of them.
 
-use crate::fleet::{Fleet, SERVERS_MAX, Terms, Wanted};
+use crate::fleet::{Fleet, NoPlace, SERVERS_MAX, Terms, Wanted};
 use crate::messages::{Id, Listed, Report};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, FromRedisValue, RedisError, Script};
@@ -90,17 +90,23 @@ impl Store {
     }
 
     /// As [`Fleet::join`].
-    pub(crate) async fn join(&self, wanted: &Wanted<'_>) -> Result<Option<(Id, Report)>, StoreError> {
+    pub(crate) async fn join(
+        &self,
+        wanted: &Wanted<'_>,
+    ) -> Result<Result<(Id, Report), NoPlace>, StoreError> {
         match self {
             Self::Memory { fleet, start } => Ok(lock(fleet).join(millis(start), wanted)),
             Self::Redis(redis) => {
-                let except = wanted.except.map(|id| id.0.to_string()).unwrap_or_default();
-                let mut words = vec![except, wanted.regions.len().to_string()];
+                let from = wanted.from.map(|id| id.0.to_string()).unwrap_or_default();
+                let mut words = vec![from, wanted.regions.len().to_string()];
                 words.extend_from_slice(wanted.regions);
                 words.extend(wanted.clients.iter().map(|client| client.0.to_string()));
                 let found: Vec<String> = redis.call("join", &words).await?;
-                let [id, report] = &found[..] else { return Ok(None) };
-                Ok(Some((Id(id.parse()?), serde_json::from_str(report)?)))
+                match &found[..] {
+                    [id, report] => Ok(Ok((Id(id.parse()?), serde_json::from_str(report)?))),
+                    [_no_lease] => Ok(Err(NoPlace::NoLease)),
+                    _ => Ok(Err(NoPlace::NoRoom)),
+                }
             }
         }
     }

@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use whitewater::session::token::ServerKey;
 use whitewater_matchmaker::Bearer;
 use whitewater_matchmaker::client::{Client, ClientError};
-use whitewater_matchmaker::messages::{Allocation, Hex, Id, Identity, Join, Lease, Report};
+use whitewater_matchmaker::messages::{Allocation, Hex, Id, Identity, Lease, Move, Report};
 
 /// Sooner than a third of the lease, because the demo waits for it.
 const BEAT: Duration = Duration::from_millis(500);
@@ -20,8 +20,8 @@ const BEAT: Duration = Duration::from_millis(500);
 pub(crate) enum Request {
     /// What to report from now on.
     Report(Report),
-    /// A token for this player, for another server.
-    Move(u64),
+    /// A token for the player with this pass, for another server.
+    Move { player: u64, pass: Vec<u8> },
 }
 
 /// News for the game loop.
@@ -69,10 +69,10 @@ impl Known {
         self.runtime.block_on(self.client.ask((Method::PUT, &path), &self.secret, report))
     }
 
-    fn move_player(&mut self, player: u64) -> Result<Vec<u8>, ClientError> {
+    fn move_player(&mut self, pass: Vec<u8>) -> Result<Vec<u8>, ClientError> {
         let path = format!("/servers/{}/move", self.server.0);
-        let join = Join { clients: vec![Id(player)], regions: Vec::new(), match_id: Hex::default() };
-        let asked = self.client.ask::<Allocation>((Method::POST, &path), &self.secret, &join);
+        let players = Move { passes: vec![Hex(pass)], regions: Vec::new(), match_id: Hex::default() };
+        let asked = self.client.ask::<Allocation>((Method::POST, &path), &self.secret, &players);
         let tokens = self.runtime.block_on(asked)?.tokens;
         Ok(tokens.into_iter().next().unwrap_or_default().0)
     }
@@ -119,8 +119,8 @@ fn run(mut known: Known, mut report: Report, to_do: &Receiver<Request>, tell: &S
                 newer.arrived.splice(..0, report.arrived);
                 report = newer;
             }
-            Ok(Request::Move(player)) => {
-                let token = known.move_player(player).ok();
+            Ok(Request::Move { player, pass }) => {
+                let token = known.move_player(pass).ok();
                 let _ = tell.send(News::Token { player, token });
             }
             Err(RecvTimeoutError::Timeout) => {

@@ -54,7 +54,9 @@ pub(crate) fn run(config: &Config<'_>) -> Done {
                 News::Drain => {
                     println!("server {name}: draining");
                     end = Some(Instant::now() + LINGER);
-                    up.iter().for_each(|id| agent.send(Request::Move(player(&server, *id))));
+                    for pass in up.iter().filter_map(|id| server.pass(*id)) {
+                        agent.send(Request::Move { player: pass.client_id, pass: pass.user.clone() });
+                    }
                 }
                 News::Token { player: number, token } => {
                     let id = up.iter().find(|id| player(&server, **id) == number);

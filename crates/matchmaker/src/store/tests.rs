@@ -93,11 +93,11 @@ macro_rules! with_both {
     };
 }
 
-async fn join(store: &Store, clients: &[u64], regions: &[&str], except: Option<u64>) -> Option<u64> {
+async fn join(store: &Store, clients: &[u64], regions: &[&str], from: Option<u64>) -> Option<u64> {
     let clients: Vec<_> = clients.iter().map(|client| Id(*client)).collect();
     let regions: Vec<_> = regions.iter().map(|region| (*region).to_owned()).collect();
-    let wanted = Wanted { clients: &clients, regions: &regions, except: except.map(Id) };
-    store.join(&wanted).await.unwrap().map(|(id, _)| id.0)
+    let wanted = Wanted { clients: &clients, regions: &regions, from: from.map(Id) };
+    store.join(&wanted).await.unwrap().ok().map(|(id, _)| id.0)
 }
 
 async fn add(store: &Store, id: u64, report: Report) {
@@ -165,6 +165,17 @@ with_both!(whoever_has_arrived_is_counted_once, store, {
     assert_eq!(join(&store, &[9], &[], None).await, None);
     add(&store, 1, report("eu", 2, 0)).await;
     assert_eq!(join(&store, &[9], &[], None).await, Some(1), "the other has left");
+});
+
+with_both!(a_server_without_a_lease_moves_nobody, store, {
+    add(&store, 1, report("eu", 2, 0)).await;
+    add(&store, 2, report("eu", 2, 0)).await;
+    let wanted = |from| Wanted { clients: &[Id(7)], regions: &[], from: Some(Id(from)) };
+    assert_eq!(store.join(&wanted(3)).await.unwrap().err(), Some(NoPlace::NoLease));
+    assert!(store.drain(Id(2)).await.unwrap());
+    assert_eq!(store.join(&wanted(2)).await.unwrap().unwrap().0, Id(1), "it drains");
+    store.remove(Id(2)).await.unwrap();
+    assert_eq!(store.join(&wanted(2)).await.unwrap().err(), Some(NoPlace::NoLease), "it has ended");
 });
 
 with_both!(a_server_that_drains_or_has_ended_gets_no_players, store, {
@@ -250,7 +261,7 @@ async fn a_redis_that_is_gone_is_an_error_and_no_place() {
     let store = server.store(TERMS).await;
     add(&store, 1, report("eu", 1, 0)).await;
     drop(server);
-    let wanted = Wanted { clients: &[Id(1)], regions: &[], except: None };
+    let wanted = Wanted { clients: &[Id(1)], regions: &[], from: None };
     assert!(store.join(&wanted).await.is_err());
     assert!(store.ping().await.is_err());
 }

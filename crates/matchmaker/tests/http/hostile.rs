@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use whitewater_matchmaker::Bearer;
-use whitewater_matchmaker::messages::{Allocation, Id, Lease, Report};
+use whitewater_matchmaker::messages::{Allocation, Hex, Id, Lease, Move, Report};
 use whitewater_matchmaker::settings::Limits;
 
 #[tokio::test]
@@ -41,6 +41,44 @@ async fn nobody_gets_anything_with_a_secret_that_is_for_something_else() {
     let metrics = running.metrics(&mut client).await;
     assert!(metrics.contains("route=\"/join\",status=\"401\"} 5"), "{metrics}");
     assert!(metrics.contains("servers{region=\"eu\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_server_gets_tokens_only_for_players_who_came_to_it_and_while_it_has_a_lease() {
+    let running = Running::start(Limits::default()).await;
+    let mut client = running.client();
+    let (one, other) = (running.register(&mut client).await, running.register(&mut client).await);
+    running.report(&mut client, &one, &report("eu", 10)).await.unwrap();
+    let players = running.admitted(&mut client, &one, 7).await;
+    running.report(&mut client, &other, &report("eu", 10)).await.unwrap();
+    let mut forged = players.clone();
+    forged.passes[0].0[..8].copy_from_slice(&8_u64.to_le_bytes()); // another player
+    let none = players.passes[0].0[..8].to_vec();
+    for (server, passes, status) in [
+        (&one, players.passes.clone(), StatusCode::OK),
+        (&other, players.passes.clone(), StatusCode::FORBIDDEN),
+        (&one, forged.passes, StatusCode::FORBIDDEN),
+        (&one, vec![Hex(none)], StatusCode::FORBIDDEN),
+        (&one, vec![Hex::default()], StatusCode::FORBIDDEN),
+        (&one, vec![players.passes[0].clone(); 2], StatusCode::BAD_REQUEST),
+        (&one, Vec::new(), StatusCode::BAD_REQUEST),
+    ] {
+        let path = format!("/servers/{}/move", server.server.0);
+        let body = Move { passes, ..players.clone() };
+        let answer = client.ask::<Allocation>((Method::POST, &path), &bearer(&server.secret), &body).await;
+        match status {
+            StatusCode::OK => assert_eq!(answer.unwrap().server, other.server),
+            _ => assert_eq!(crate::setup::status(answer), status, "{body:?}"),
+        }
+    }
+    let path = format!("/servers/{}/move", one.server.0);
+    let join = json!({ "clients": ["7"] });
+    let answer = client.ask::<Allocation>((Method::POST, &path), &bearer(&one.secret), &join).await;
+    assert_eq!(status(answer), StatusCode::BAD_REQUEST, "a number is no pass");
+    let end = format!("/servers/{}", one.server.0);
+    client.ask::<()>((Method::DELETE, &end), &bearer(&one.secret), &()).await.unwrap();
+    let answer = client.ask::<Allocation>((Method::POST, &path), &bearer(&one.secret), &players).await;
+    assert_eq!(status(answer), StatusCode::FORBIDDEN, "it has no lease");
 }
 
 #[tokio::test]

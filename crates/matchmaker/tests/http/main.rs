@@ -9,8 +9,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::Value;
 use setup::{Running, bearer, one, report};
 use std::time::Duration;
-use whitewater::session::Suite;
-use whitewater::session::token::{PublicToken, ServerKey, Verifier};
+use whitewater::session::token::PublicToken;
 use whitewater_matchmaker::messages::{Allocation, Hex, Id, Join, Lease, Listed};
 use whitewater_matchmaker::settings::Limits;
 
@@ -25,20 +24,14 @@ async fn a_token_is_for_the_client_the_match_and_the_server_and_opens_with_its_k
         Join { clients: vec![Id(u64::MAX), Id(7)], match_id: Hex(vec![9; 16]), ..one(0, &["us", "eu"]) };
     let place: Allocation = client.ask((Method::POST, "/join"), &running.backend, &join).await.unwrap();
     assert_eq!((place.server, place.region.as_str(), place.tokens.len()), (server.server, "eu", 2));
-    let open = |of: &whitewater_matchmaker::messages::Identity, token: &PublicToken| {
-        let key = of.key.0.clone().try_into().unwrap();
-        let verifier = Verifier::new(ServerKey::new(of.server.0, of.key_id, key));
-        verifier.set_age(token.created, 60);
-        verifier.open(token.created, setup::PROTOCOL_ID, Suite::TOKEN, &token.sealed)
-    };
     for (client, token) in join.clients.iter().zip(&place.tokens) {
         let token = PublicToken::decode(&token.0).unwrap();
         let said = report("eu", 10);
         assert_eq!((&token.addresses, &token.routing_token), (&said.addresses, &said.routing_token.0));
         assert_eq!(token.expires - token.created, 45);
-        let grant = open(&server, &token).unwrap();
+        let grant = setup::open(&server, &token).unwrap();
         assert_eq!((grant.client_id, grant.match_id), (client.0, [9; 16]));
-        assert!(open(&other, &token).is_err());
+        assert!(setup::open(&other, &token).is_err());
     }
 }
 
@@ -50,15 +43,18 @@ async fn a_server_moves_its_players_to_another_one_and_ends() {
     let secret = bearer(&first.secret);
     let path = format!("/servers/{}/move", first.server.0);
     running.report(&mut client, &first, &report("eu", 10)).await.unwrap();
-    let alone = client.ask::<Allocation>((Method::POST, &path), &secret, &one(7, &[])).await;
+    let players = running.admitted(&mut client, &first, 7).await;
+    let alone = client.ask::<Allocation>((Method::POST, &path), &secret, &players).await;
     assert_eq!(setup::status(alone), StatusCode::CONFLICT);
     running.report(&mut client, &second, &report("us", 10)).await.unwrap();
     let drain = format!("/servers/{}/drain", first.server.0);
     client.ask::<()>((Method::POST, &drain), &running.operator, &()).await.unwrap();
     let told: Lease = running.report(&mut client, &first, &report("eu", 10)).await.unwrap();
     assert_eq!(told, Lease { lease_ms: 15_000, drain: true });
-    let place: Allocation = client.ask((Method::POST, &path), &secret, &one(7, &[])).await.unwrap();
+    let place: Allocation = client.ask((Method::POST, &path), &secret, &players).await.unwrap();
     assert_eq!(place.server, second.server);
+    let token = PublicToken::decode(&place.tokens[0].0).unwrap();
+    assert_eq!(setup::open(&second, &token).unwrap().client_id, 7);
     let end = format!("/servers/{}", first.server.0);
     client.ask::<()>((Method::DELETE, &end), &secret, &()).await.unwrap();
     let list: Vec<Listed> = client.ask((Method::GET, "/servers"), &running.operator, &()).await.unwrap();

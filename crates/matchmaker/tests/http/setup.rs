@@ -11,9 +11,10 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use whitewater::session::token::FleetKey;
+use whitewater::session::Suite;
+use whitewater::session::token::{FleetKey, Grant, PublicToken, ServerKey, TokenError, Verifier};
 use whitewater_matchmaker::client::{Client, ClientError};
-use whitewater_matchmaker::messages::{Hex, Id, Identity, Join, Lease, Report};
+use whitewater_matchmaker::messages::{Allocation, Hex, Id, Identity, Join, Lease, Move, Report};
 use whitewater_matchmaker::settings::{Limits, Settings};
 use whitewater_matchmaker::{Bearer, Matchmaker};
 
@@ -89,6 +90,16 @@ impl Running {
         client.ask((Method::PUT, &path), &bearer(&server.secret), report).await
     }
 
+    /// Sends a player to the only server that has room, which this is. Returns what it then may move them by.
+    pub(crate) async fn admitted(&self, client: &mut Client, server: &Identity, player: u64) -> Move {
+        let join = one(player, &[]);
+        let place: Allocation = client.ask((Method::POST, "/join"), &self.backend, &join).await.unwrap();
+        assert_eq!(place.server, server.server);
+        let token = PublicToken::decode(&place.tokens[0].0).unwrap();
+        let passes = vec![Hex(open(server, &token).unwrap().user)];
+        Move { passes, regions: Vec::new(), match_id: Hex::default() }
+    }
+
     pub(crate) async fn metrics(&self, client: &mut Client) -> String {
         let text = client.text((Method::GET, "/metrics"), &self.operator, &()).await.unwrap();
         String::from_utf8(text.to_vec()).unwrap()
@@ -98,6 +109,14 @@ impl Running {
         self.end.take().unwrap().send(()).unwrap();
         timeout(PATIENCE, &mut self.task).await.unwrap().unwrap();
     }
+}
+
+/// Opens a token as this server does.
+pub(crate) fn open(server: &Identity, token: &PublicToken) -> Result<Grant, TokenError> {
+    let key = server.key.0.clone().try_into().unwrap();
+    let verifier = Verifier::new(ServerKey::new(server.server.0, server.key_id, key));
+    verifier.set_age(token.created, 60);
+    verifier.open(token.created, PROTOCOL_ID, Suite::TOKEN, &token.sealed)
 }
 
 pub(crate) fn bearer(text: &str) -> Bearer {
