@@ -41,8 +41,8 @@ impl Matchmaker {
             settings;
         let terms = Terms::new(limits.lease);
         let store = match redis {
-            Some(url) => {
-                Store::redis(&url, terms).await.map_err(|error| StartError::Store(error.to_string()))?
+            Some(redis) => {
+                Store::redis(redis, terms).await.map_err(|error| StartError::Store(error.to_string()))?
             }
             None => Store::memory(terms),
         };

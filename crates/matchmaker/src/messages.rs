@@ -136,7 +136,7 @@ pub struct Listed {
 const CLIENTS_MAX: usize = 64;
 const REGIONS_MAX: usize = 16;
 const NAME_MAX: usize = 64;
-const REGION_MAX: usize = 32;
+const NAME_BYTES_MAX: usize = 32;
 const CAPACITY_MAX: u32 = 65_535;
 const ARRIVED_MAX: usize = 1024;
 const ROUTING_TOKEN_MAX: usize = 20;
@@ -152,7 +152,7 @@ impl Report {
             (!name.chars().any(char::is_control), "name must not have control characters"),
             ((1..=ADDRESSES_MAX).contains(&addresses.len()), "addresses must be 1 to 4"),
             (addresses.iter().all(is_reachable), "addresses must have an address and a port"),
-            (is_region(region), "region must be 1 to 32 of a-z, 0-9 and -"),
+            (is_name(region), "region must be 1 to 32 of a-z, 0-9 and -"),
             ((1..=CAPACITY_MAX).contains(capacity), "capacity must be 1 to 65535"),
             (*players <= CAPACITY_MAX, "players must be at most 65535"),
             (arrived.len() <= ARRIVED_MAX, "arrived must be at most 1024"),
@@ -173,7 +173,7 @@ impl Join {
             ((1..=CLIENTS_MAX).contains(&clients.len()), "clients must be 1 to 64"),
             (clients.iter().take(CLIENTS_MAX + 1).enumerate().all(is_new), "clients must differ"),
             (regions.len() <= REGIONS_MAX, "regions must be at most 16"),
-            (regions.iter().all(|region| is_region(region)), "regions must be 1 to 32 of a-z, 0-9 and -"),
+            (regions.iter().all(|region| is_name(region)), "regions must be 1 to 32 of a-z, 0-9 and -"),
             ([0, 16].contains(&match_id.0.len()), "match_id must be 16 bytes"),
         ];
         all(&rules)
@@ -184,9 +184,10 @@ fn all(rules: &[(bool, &'static str)]) -> Result<(), &'static str> {
     rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, rule)| Err(rule))
 }
 
-fn is_region(name: &str) -> bool {
+/// Whether it can be the name of a region or a fleet.
+pub(crate) fn is_name(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=REGION_MAX).contains(&name.len()) && name.chars().all(is_allowed)
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.chars().all(is_allowed)
 }
 
 impl Hex {

@@ -1,7 +1,7 @@
 //! How a matchmaker is set. Secrets come from files: others can see the command line and the environment.
 
 use crate::access::{Bearer, SECRET_MIN};
-use crate::messages::{Hex, Id};
+use crate::messages::{Hex, Id, is_name};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,8 @@ whitewater-matchmaker --listen ADDRESS:PORT --tls CERTIFICATE.pem KEY.pem --prot
     --servers-token FILE     what servers show to register
     --backend-token FILE     what the game's backend shows to get tokens for players
     --operator-token FILE    what operators and Prometheus show
-    [--redis FILE]           has the URL of the Redis that replicas share; without it, servers and places are in memory
+    [--redis FILE FLEET]     the file has the URL of the Redis that replicas share; without it, servers and places are in memory.
+                             Fleets that share a Redis have different names: 1 to 32 of a-z, 0-9 and -
     [--joins-per-address N]  a second; 2000 unless set
     [--plain-http]           instead of --tls: whoever reads along gets the tokens. Without it only on a loopback address";
 
@@ -43,10 +44,20 @@ pub struct Settings {
     pub check: Check,
     /// What operators show.
     pub operator: Bearer,
-    /// The URL of a Redis. `None`: servers and places are in memory.
-    pub redis: Option<String>,
+    /// What replicas share. `None`: servers and places are in memory.
+    pub redis: Option<Redis>,
     /// Limits of time and number.
     pub limits: Limits,
+}
+
+/// A Redis that replicas of this matchmaker share, and maybe other fleets.
+#[derive(Clone)]
+#[expect(clippy::exhaustive_structs, reason = "settings leave nothing open")]
+pub struct Redis {
+    /// Its URL, which may have a password.
+    pub url: String,
+    /// The name of the fleet, which all keys begin with: `whitewater:FLEET:`. Fleets with different names know nothing of each other.
+    pub fleet: String,
 }
 
 /// Limits of time and number.
@@ -131,7 +142,7 @@ impl Settings {
             servers: secret(&words.needed("--servers-token")?)?,
             check: Box::new(move |shown, _| backend.is(shown)),
             operator: secret(&words.needed("--operator-token")?)?,
-            redis: words.value("--redis")?.map(|path| read(&path)).transpose()?,
+            redis: words.take("--redis", 2)?.map(|words| redis(&words)).transpose()?,
             limits,
         };
         if let Some(word) = words.rest.first() {
@@ -188,6 +199,16 @@ fn protocol_id(word: &str) -> Result<u64, SettingsError> {
 fn read(path: &str) -> Result<String, SettingsError> {
     let text = fs::read_to_string(path).map_err(|error| SettingsError::File { path: path.into(), error })?;
     Ok(text.trim().to_owned())
+}
+
+fn redis(words: &[String]) -> Result<Redis, SettingsError> {
+    let [url, fleet] = words else {
+        return Err(SettingsError::Word("--redis has too few values".into()));
+    };
+    if !is_name(fleet) {
+        return Err(SettingsError::Word(format!("--redis: {fleet} must be 1 to 32 of a-z, 0-9 and -")));
+    }
+    Ok(Redis { url: read(url)?, fleet: fleet.clone() })
 }
 
 fn secret(path: &str) -> Result<Bearer, SettingsError> {
@@ -277,6 +298,13 @@ mod tests {
         let more = |word: &str| [&good[..], &[word.to_owned()]].concat();
         assert_eq!(wrong(&more("--page")), "--page: there is no such setting");
         assert_eq!(wrong(&more("--redis")), "--redis has too few values");
+        let url = good[5].clone();
+        let with_redis =
+            |fleet: &str| [&good[..], &["--redis".to_owned(), url.clone(), fleet.into()]].concat();
+        let redis = Settings::from_words(&with_redis("eu-1")).ok().unwrap().redis.unwrap();
+        assert_eq!((redis.url, redis.fleet), ("5a".repeat(32), "eu-1".to_owned()));
+        let must = "must be 1 to 32 of a-z, 0-9 and -";
+        assert_eq!(wrong(&with_redis("a:b")), format!("--redis: a:b {must}"));
     }
 
     #[test]

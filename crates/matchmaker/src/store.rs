@@ -2,6 +2,7 @@
 
 use crate::fleet::{Fleet, NoPlace, SERVERS_MAX, Terms, Wanted};
 use crate::messages::{Id, Listed, Report};
+use crate::settings;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, FromRedisValue, RedisError, Script};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,8 @@ pub(crate) enum Store {
 pub(crate) struct Redis {
     connection: ConnectionManager,
     script: Script,
+    /// The name of this fleet.
+    fleet: String,
     terms: Terms,
 }
 
@@ -39,13 +42,15 @@ impl Store {
     }
 
     /// Connects, and later again whenever the connection is lost.
-    pub(crate) async fn redis(url: &str, terms: Terms) -> Result<Self, StoreError> {
+    pub(crate) async fn redis(settings: settings::Redis, terms: Terms) -> Result<Self, StoreError> {
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(PATIENCE))
             .set_response_timeout(Some(PATIENCE))
             .set_number_of_retries(1);
+        let settings::Redis { url, fleet } = settings;
         let connection = Client::open(url)?.get_connection_manager_with_config(config).await?;
-        Ok(Self::Redis(Redis { connection, script: Script::new(include_str!("store.lua")), terms }))
+        let script = Script::new(include_str!("store.lua"));
+        Ok(Self::Redis(Redis { connection, script, fleet, terms }))
     }
 
     /// Whether it answers.
@@ -128,7 +133,7 @@ impl Store {
 impl Redis {
     async fn call<T: FromRedisValue>(&self, verb: &str, words: &[String]) -> Result<T, RedisError> {
         let mut call = self.script.arg(verb);
-        call.arg(self.terms.lease).arg(self.terms.reserved).arg(SERVERS_MAX).arg(words);
+        call.arg(&self.fleet).arg(self.terms.lease).arg(self.terms.reserved).arg(SERVERS_MAX).arg(words);
         call.invoke_async(&mut self.connection.clone()).await
     }
 }

@@ -31,4 +31,4 @@ load=("$@")
 echo '| places in | joins a second | joins a second of CPU time | p50, ms | p99, ms |'
 echo '|---|---:|---:|---:|---:|'
 measure memory
-measure Redis --redis "$scratch/redis"
+measure Redis --redis "$scratch/redis" load

@@ -58,8 +58,12 @@ impl Server {
     }
 
     async fn store(&self, terms: Terms) -> Store {
+        self.store_of("one", terms).await
+    }
+
+    async fn store_of(&self, fleet: &str, terms: Terms) -> Store {
         let url = format!("redis+unix://{}", self.folder.join("socket").display());
-        Store::redis(&url, terms).await.unwrap()
+        Store::redis(settings::Redis { url, fleet: fleet.into() }, terms).await.unwrap()
     }
 }
 
@@ -227,6 +231,22 @@ async fn replicas_share_servers_and_places_by_redis() {
     }
     assert_eq!(taken, 100);
     assert_eq!(other.list().await.unwrap()[0].reserved, 100);
+}
+
+#[tokio::test]
+async fn fleets_with_different_names_in_one_redis_know_nothing_of_each_other() {
+    let Some(server) = Server::start("fleets").await else { return };
+    let (one, other) = (server.store_of("one", TERMS).await, server.store_of("one-more", TERMS).await);
+    add(&one, 1, report("eu", 1, 0)).await;
+    assert_eq!(join(&other, &[7], &[], None).await, None);
+    assert!(!other.drain(Id(1)).await.unwrap());
+    assert_eq!(other.list().await.unwrap(), []);
+    add(&other, 1, report("us", 5, 0)).await;
+    assert_eq!(join(&other, &[7], &["us"], None).await, Some(1));
+    assert_eq!(join(&one, &[8], &["eu"], None).await, Some(1));
+    other.remove(Id(1)).await.unwrap();
+    let list = one.list().await.unwrap();
+    assert_eq!((list.len(), list[0].report.capacity, list[0].reserved), (1, 1, 1));
 }
 
 #[tokio::test]
