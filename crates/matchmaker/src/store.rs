@@ -7,18 +7,20 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, FromRedisValue, RedisError, Script};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-/// How long Redis may take for an answer.
+/// How long Redis may take for an answer, with all that it takes: to connect, and to learn the script.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) enum Store {
     Memory { fleet: Mutex<Fleet>, start: Instant },
-    Redis(Redis),
+    Redis(Box<Redis>),
 }
 
 pub(crate) struct Redis {
-    connection: ConnectionManager,
+    client: Client,
+    /// Connects again whenever the connection is lost. With its number: a silent one is replaced once.
+    connection: Mutex<(u64, ConnectionManager)>,
     script: Script,
     /// The name of this fleet.
     fleet: String,
@@ -30,6 +32,8 @@ pub(crate) struct Redis {
 pub(crate) enum StoreError {
     #[error("Redis: {0}")]
     Redis(#[from] RedisError),
+    #[error("Redis is silent")]
+    Silent,
     #[error("Redis has a report that cannot be read: {0}")]
     Report(#[from] serde_json::Error),
     #[error("Redis has what is no number of a server: {0}")]
@@ -41,23 +45,24 @@ impl Store {
         Self::Memory { fleet: Mutex::new(Fleet::new(terms)), start: Instant::now() }
     }
 
-    /// Connects, and later again whenever the connection is lost.
+    /// Connects, and later again whenever the connection is lost or silent.
     pub(crate) async fn redis(settings: settings::Redis, terms: Terms) -> Result<Self, StoreError> {
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE))
-            .set_number_of_retries(1);
         let settings::Redis { url, fleet } = settings;
-        let connection = Client::open(url)?.get_connection_manager_with_config(config).await?;
+        let client = Client::open(url)?;
+        let connection = Mutex::new((0, connection(&client)?));
         let script = Script::new(include_str!("store.lua"));
-        Ok(Self::Redis(Redis { connection, script, fleet, terms }))
+        let store = Self::Redis(Box::new(Redis { client, connection, script, fleet, terms }));
+        store.ping().await?;
+        Ok(store)
     }
 
     /// Whether it answers.
     pub(crate) async fn ping(&self) -> Result<(), StoreError> {
         match self {
             Self::Memory { .. } => Ok(()),
-            Self::Redis(redis) => Ok(redis::cmd("PING").exec_async(&mut redis.connection.clone()).await?),
+            Self::Redis(redis) => {
+                redis.ask(async |mut connection| redis::cmd("PING").exec_async(&mut connection).await).await
+            }
         }
     }
 
@@ -131,11 +136,37 @@ impl Store {
 }
 
 impl Redis {
-    async fn call<T: FromRedisValue>(&self, verb: &str, words: &[String]) -> Result<T, RedisError> {
+    async fn call<T: FromRedisValue>(&self, verb: &str, words: &[String]) -> Result<T, StoreError> {
         let mut call = self.script.arg(verb);
         call.arg(&self.fleet).arg(self.terms.lease).arg(self.terms.reserved).arg(SERVERS_MAX).arg(words);
-        call.invoke_async(&mut self.connection.clone()).await
+        self.ask(async |mut connection| call.invoke_async(&mut connection).await).await
     }
+
+    /// Asks, and waits for at most [`PATIENCE`]. TCP takes minutes to notice that a host is gone, and does not notice a process that has stopped. So the
+    /// next question gets another connection.
+    async fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(ConnectionManager) -> Result<T, RedisError>,
+    ) -> Result<T, StoreError> {
+        let (number, asked) = lock(&self.connection).clone();
+        if let Ok(answer) = timeout(PATIENCE, question(asked)).await {
+            return Ok(answer?);
+        }
+        let mut current = lock(&self.connection);
+        if current.0 == number {
+            *current = (number + 1, connection(&self.client)?);
+        }
+        Err(StoreError::Silent)
+    }
+}
+
+/// It connects with the first question.
+fn connection(client: &Client) -> Result<ConnectionManager, RedisError> {
+    let config = ConnectionManagerConfig::new()
+        .set_connection_timeout(Some(PATIENCE))
+        .set_response_timeout(None)
+        .set_number_of_retries(1);
+    ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
 
 fn listed([server, report, reserved, drain, lease]: &[String; 5]) -> Result<Listed, StoreError> {
@@ -148,9 +179,9 @@ fn listed([server, report, reserved, drain, lease]: &[String; 5]) -> Result<List
     })
 }
 
-/// A fleet is valid after each of its calls, and they do not panic.
-fn lock(fleet: &Mutex<Fleet>) -> MutexGuard<'_, Fleet> {
-    fleet.lock().unwrap_or_else(PoisonError::into_inner)
+/// What is locked here is valid after each call, and these do not panic.
+fn lock<T>(locked: &Mutex<T>) -> MutexGuard<'_, T> {
+    locked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn millis(start: &Instant) -> u64 {

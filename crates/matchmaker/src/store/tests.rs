@@ -1,15 +1,19 @@
 //! What both stores promise. `Redis` here is a real one, for each test its own.
 
 use super::*;
+use server::Server;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::future::pending;
 use std::sync::Arc;
-use std::{env, fs, process};
+use tokio::io::copy_bidirectional;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
-const TERMS: Terms = Terms { lease: 60_000, reserved: 110_000 };
+#[path = "../../tests/http/redis.rs"]
+mod server;
+
 const PATIENCE: Duration = Duration::from_secs(60);
+const TERMS: Terms = Terms { lease: 60_000, reserved: 110_000 };
 
 pub(crate) fn report(region: &str, capacity: u32, players: u32) -> Report {
     Report {
@@ -26,53 +30,18 @@ pub(crate) fn report(region: &str, capacity: u32, players: u32) -> Report {
     }
 }
 
-/// A Redis of this test. Dropping it ends it.
-struct Server {
-    child: Child,
-    folder: PathBuf,
-}
-
 impl Server {
-    /// `None`: there is no Redis, which is said.
-    async fn start(name: &str) -> Option<Self> {
-        let folder = env::temp_dir().join(format!("whitewater-redis-{name}-{}", process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let mut command = Command::new("redis-server");
-        command
-            .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"])
-            .arg(folder.join("socket"));
-        let child = command.current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-        let Ok(child) = child else {
-            let missing = "redis-server is missing";
-            assert!(env::var_os("WHITEWATER_NO_SKIP").is_none_or(|value| value == "0"), "{missing}");
-            println!("skipped: {missing}");
-            return None;
-        };
-        let server = Self { child, folder };
-        let end = Instant::now() + PATIENCE;
-        while !server.folder.join("socket").exists() {
-            assert!(Instant::now() < end, "Redis does not start");
-            sleep(Duration::from_millis(20)).await;
-        }
-        Some(server)
-    }
-
     async fn store(&self, terms: Terms) -> Store {
         self.store_of("one", terms).await
     }
 
     async fn store_of(&self, fleet: &str, terms: Terms) -> Store {
-        let url = format!("redis+unix://{}", self.folder.join("socket").display());
-        Store::redis(settings::Redis { url, fleet: fleet.into() }, terms).await.unwrap()
+        connected(self.url(), fleet, terms).await
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        fs::remove_dir_all(&self.folder).unwrap();
-    }
+async fn connected(url: String, fleet: &str, terms: Terms) -> Store {
+    Store::redis(settings::Redis { url, fleet: fleet.into() }, terms).await.unwrap()
 }
 
 /// Runs a test with each store.
@@ -270,8 +239,8 @@ async fn leases_and_reservations_lapse_in_redis_and_leave_nothing_behind() {
     }
     store.remove(Id(1)).await.unwrap();
     let Store::Redis(redis) = &store else { panic!("in memory") };
-    let left: Vec<String> =
-        redis::cmd("KEYS").arg("*").query_async(&mut redis.connection.clone()).await.unwrap();
+    let keys = async |mut connection| redis::cmd("KEYS").arg("*").query_async(&mut connection).await;
+    let left: Vec<String> = redis.ask(keys).await.unwrap();
     assert_eq!(left, [""; 0]);
 }
 
@@ -284,4 +253,32 @@ async fn a_redis_that_is_gone_is_an_error_and_no_place() {
     let wanted = Wanted { clients: &[Id(1)], regions: &[], from: None };
     assert!(store.join(&wanted).await.is_err());
     assert!(store.ping().await.is_err());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_connection_that_goes_silent_is_an_error_and_replaced() {
+    let Some(server) = Server::start("silent").await else { return };
+    let relay = server.folder.join("relay");
+    let listener = tokio::net::UnixListener::bind(&relay).unwrap();
+    let (socket, (silence, is_silent)) = (server.folder.join("socket"), watch::channel(false));
+    tokio::spawn(async move {
+        while let Ok((mut from, _)) = listener.accept().await {
+            let (socket, mut is_silent) = (socket.clone(), is_silent.clone());
+            is_silent.mark_unchanged();
+            tokio::spawn(async move {
+                let mut to = tokio::net::UnixStream::connect(socket).await.unwrap();
+                tokio::select! {
+                    _ = copy_bidirectional(&mut from, &mut to) => {}
+                    _ = is_silent.changed() => pending().await, // open for ever
+                }
+            });
+        }
+    });
+    let store = connected(server::url(&relay), "one", TERMS).await;
+    add(&store, 1, report("eu", 1, 0)).await;
+    silence.send(true).unwrap();
+    let wanted = Wanted { clients: &[Id(7)], regions: &[], from: None };
+    assert!(store.join(&wanted).await.is_err());
+    assert_eq!(join(&store, &[7], &[], None).await, Some(1), "by another connection");
 }

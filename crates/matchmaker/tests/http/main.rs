@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 mod hostile;
+mod redis;
 mod setup;
 
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 use setup::{Running, bearer, one, report};
 use std::time::Duration;
+use tokio::time::timeout;
 use whitewater::session::token::PublicToken;
 use whitewater_matchmaker::messages::{Allocation, Hex, Id, Join, Lease, Listed};
 use whitewater_matchmaker::settings::Limits;
@@ -145,4 +147,33 @@ async fn it_ends_when_told_to_after_its_last_answer() {
     running.register(&mut client).await;
     running.end().await;
     assert!(client.text((Method::GET, "/health"), &running.backend, &()).await.is_err());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn joins_are_refused_while_redis_is_silent_and_go_on_after_that() {
+    let Some(redis) = redis::Server::start("stopped").await else { return };
+    let running = Running::start_with(Limits::default(), Some(redis.url())).await;
+    let mut client = running.client();
+    let server = running.register(&mut client).await;
+    running.report(&mut client, &server, &report("eu", 10)).await.unwrap();
+    let signal = |name: &str| {
+        let pid = redis.child.id().to_string();
+        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    signal("-STOP");
+    for _ in 0..2 {
+        let answer = client.ask::<Allocation>((Method::POST, "/join"), &running.backend, &one(1, &[])).await;
+        assert_eq!(setup::status(answer), StatusCode::SERVICE_UNAVAILABLE); // and not 408, which is ours for what takes too long
+    }
+    let answer = client.text((Method::GET, "/health"), &running.backend, &()).await;
+    assert_eq!(setup::status(answer), StatusCode::SERVICE_UNAVAILABLE);
+    signal("-CONT");
+    let again = async {
+        let join = one(1, &[]);
+        while client.ask::<Allocation>((Method::POST, "/join"), &running.backend, &join).await.is_err() {
+            running.report(&mut client, &server, &report("eu", 10)).await.ok();
+        }
+    };
+    timeout(setup::PATIENCE, again).await.expect("it never joins again");
 }

@@ -15,7 +15,7 @@ use whitewater::session::Suite;
 use whitewater::session::token::{FleetKey, Grant, PublicToken, ServerKey, TokenError, Verifier};
 use whitewater_matchmaker::client::{Client, ClientError};
 use whitewater_matchmaker::messages::{Allocation, Hex, Id, Identity, Join, Lease, Move, Report};
-use whitewater_matchmaker::settings::{Limits, Settings};
+use whitewater_matchmaker::settings::{Limits, Redis, Settings};
 use whitewater_matchmaker::{Bearer, Matchmaker};
 
 pub(crate) const PROTOCOL_ID: u64 = 77;
@@ -34,6 +34,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) async fn start(limits: Limits) -> Self {
+        Self::start_with(limits, None).await
+    }
+
+    /// With a Redis, or in memory.
+    pub(crate) async fn start_with(limits: Limits, redis: Option<String>) -> Self {
         let CertifiedKey { cert, signing_key } =
             rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
@@ -43,15 +48,20 @@ impl Running {
             .with_no_client_auth()
             .with_single_cert(vec![cert.der().clone()], key)
             .unwrap();
-        Self::run(limits, Some(Arc::new(tls)), cert.pem()).await
+        Self::run(limits, Some(Arc::new(tls)), cert.pem(), redis).await
     }
 
     /// Without TLS, for tests that write requests by hand.
     pub(crate) async fn start_plain(limits: Limits) -> Self {
-        Self::run(limits, None, String::new()).await
+        Self::run(limits, None, String::new(), None).await
     }
 
-    async fn run(limits: Limits, tls: Option<Arc<ServerConfig>>, root: String) -> Self {
+    async fn run(
+        limits: Limits,
+        tls: Option<Arc<ServerConfig>>,
+        root: String,
+        redis: Option<String>,
+    ) -> Self {
         let [servers, backend, operator] = ["servers", "backend", "operator"].map(secret);
         let admits = backend.clone();
         let settings = Settings {
@@ -62,7 +72,7 @@ impl Running {
             servers: servers.clone(),
             check: Box::new(move |shown, _| admits.is(shown)),
             operator: operator.clone(),
-            redis: None,
+            redis: redis.map(|url| Redis { url, fleet: "one".into() }),
             limits,
         };
         let matchmaker = Matchmaker::bind(settings).await.unwrap();
