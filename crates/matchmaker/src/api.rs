@@ -1,6 +1,7 @@
 //! The routes, and what each does.
 
 use crate::access::{Bearer, shown};
+use crate::body::Body;
 use crate::fleet::{NoPlace, SERVERS_MAX, Wanted};
 use crate::messages::{Allocation, Id, Identity, Join, Lease, Listed, Move, Report};
 use crate::metrics::Metrics;
@@ -8,8 +9,7 @@ use crate::rate::Rate;
 use crate::settings::{Check, Limits};
 use crate::store::{Store, StoreError};
 use crate::tokens::{Mint, MintError};
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Extension, MatchedPath, Path, Request, State};
+use axum::extract::{Extension, MatchedPath, Path, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{self, Next};
@@ -22,8 +22,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, timeout};
 
-/// Most bytes of a body: a report with 1024 arrivals has 25,000.
-const BODY_MAX: usize = 32_768;
 /// The page makes text of what it shows. If it did not, this would keep it from loading and telling anything elsewhere.
 const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                            base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -104,7 +102,6 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/servers/{id}/move", post(move_players))
         .route("/servers/{id}/drain", post(drain))
         .layer(middleware::from_fn_with_state(app.clone(), observe))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(app)
 }
 
@@ -144,7 +141,7 @@ async fn join(
     State(app): State<Arc<App>>,
     Extension(Peer(address)): Extension<Peer>,
     headers: HeaderMap,
-    body: Bytes,
+    Body(body): Body,
 ) -> Result<Response, Refusal> {
     let now = u64::try_from(app.start.elapsed().as_micros()).unwrap_or(u64::MAX);
     if !app.joins.lock().unwrap_or_else(PoisonError::into_inner).admit(now, address) {
@@ -163,7 +160,7 @@ async fn move_players(
     State(app): State<Arc<App>>,
     Path(id): Path<u64>,
     headers: HeaderMap,
-    body: Bytes,
+    Body(body): Body,
 ) -> Result<Response, Refusal> {
     of_server(&app, id, &headers)?;
     let Move { passes, regions, match_id } = parse(&body)?;
@@ -194,7 +191,7 @@ async fn report(
     State(app): State<Arc<App>>,
     Path(id): Path<u64>,
     headers: HeaderMap,
-    body: Bytes,
+    Body(body): Body,
 ) -> Result<Json<Lease>, Refusal> {
     of_server(&app, id, &headers)?;
     let report: Report = parse(&body)?;

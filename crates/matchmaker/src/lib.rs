@@ -16,6 +16,7 @@
 
 mod access;
 mod api;
+mod body;
 pub mod client;
 mod fleet;
 mod listen;

@@ -24,6 +24,8 @@ use tower_service::Service;
 
 /// A connection ends when it is this old; clients open another. Nobody can keep a place for ever.
 const AGE_MAX: Duration = Duration::from_secs(600);
+/// Most bytes of the head of a request, and of a part of its body or of an answer. Clients can make us keep that much for each connection.
+const BUFFER_MAX: usize = 16_384;
 /// How long to wait when the system has no room for another connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -110,7 +112,7 @@ impl Connection {
             router.clone().call(request)
         });
         let mut http = Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(app.limits.patience);
+        http.timer(TokioTimer::new()).header_read_timeout(app.limits.patience).max_buf_size(BUFFER_MAX);
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         tokio::select! {
             _ = &mut connection => return drop(place), // ended, also by an error: that is the client's business

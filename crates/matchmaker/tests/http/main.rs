@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 mod hostile;
+#[cfg(target_os = "linux")]
+mod memory;
 mod redis;
 mod setup;
 

@@ -105,7 +105,7 @@ impl Running {
         let join = one(player, &[]);
         let place: Allocation = client.ask((Method::POST, "/join"), &self.backend, &join).await.unwrap();
         assert_eq!(place.server, server.server);
-        let token = PublicToken::decode(&place.tokens[0].0).unwrap();
+        let token = PublicToken::decode(&place.tokens.first().unwrap().0).unwrap();
         let passes = vec![Hex(open(server, &token).unwrap().user)];
         Move { passes, regions: Vec::new(), match_id: Hex::default() }
     }
