@@ -4,7 +4,7 @@ use crate::fleet::{Fleet, NoPlace, SERVERS_MAX, Terms, Wanted};
 use crate::messages::{Id, Listed, Report};
 use crate::settings;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, FromRedisValue, RedisError, Script};
+use redis::{Client, ErrorKind, FromRedisValue, RedisError, Script, ServerErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -142,21 +142,27 @@ impl Redis {
         self.ask(async |mut connection| call.invoke_async(&mut connection).await).await
     }
 
-    /// Asks, and waits for at most [`PATIENCE`]. TCP takes minutes to notice that a host is gone, and does not notice a process that has stopped. So the
-    /// next question gets another connection.
+    /// Asks, and waits for at most [`PATIENCE`]. The next question gets another connection if this one has gone silent, because TCP takes minutes to notice
+    /// that a host is gone, and does not notice a process that has stopped; or if it leads to what has become a replica, because its name or a balancer
+    /// may lead to the new master.
     async fn ask<T>(
         &self,
         question: impl AsyncFnOnce(ConnectionManager) -> Result<T, RedisError>,
     ) -> Result<T, StoreError> {
         let (number, asked) = lock(&self.connection).clone();
-        if let Ok(answer) = timeout(PATIENCE, question(asked)).await {
-            return Ok(answer?);
-        }
+        let error = match timeout(PATIENCE, question(asked)).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) if error.kind() != ErrorKind::Server(ServerErrorKind::ReadOnly) => {
+                return Err(error.into());
+            }
+            Ok(Err(is_replica)) => is_replica.into(),
+            Err(_) => StoreError::Silent,
+        };
         let mut current = lock(&self.connection);
         if current.0 == number {
             *current = (number + 1, connection(&self.client)?);
         }
-        Err(StoreError::Silent)
+        Err(error)
     }
 }
 

@@ -3,10 +3,7 @@
 use super::*;
 use server::Server;
 use std::collections::BTreeMap;
-use std::future::pending;
 use std::sync::Arc;
-use tokio::io::copy_bidirectional;
-use tokio::sync::watch;
 use tokio::time::sleep;
 
 #[path = "../../tests/http/redis.rs"]
@@ -35,13 +32,14 @@ impl Server {
         self.store_of("one", terms).await
     }
 
-    async fn store_of(&self, fleet: &str, terms: Terms) -> Store {
-        connected(self.url(), fleet, terms).await
+    /// From now on, new connections to the other come here.
+    fn take_over(&self, other: &Self) {
+        std::fs::rename(self.folder.join("socket"), other.folder.join("socket")).unwrap();
     }
-}
 
-async fn connected(url: String, fleet: &str, terms: Terms) -> Store {
-    Store::redis(settings::Redis { url, fleet: fleet.into() }, terms).await.unwrap()
+    async fn store_of(&self, fleet: &str, terms: Terms) -> Store {
+        Store::redis(settings::Redis { url: self.url(), fleet: fleet.into() }, terms).await.unwrap()
+    }
 }
 
 /// Runs a test with each store.
@@ -255,30 +253,35 @@ async fn a_redis_that_is_gone_is_an_error_and_no_place() {
     assert!(store.ping().await.is_err());
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_connection_that_goes_silent_is_an_error_and_replaced() {
-    let Some(server) = Server::start("silent").await else { return };
-    let relay = server.folder.join("relay");
-    let listener = tokio::net::UnixListener::bind(&relay).unwrap();
-    let (socket, (silence, is_silent)) = (server.folder.join("socket"), watch::channel(false));
-    tokio::spawn(async move {
-        while let Ok((mut from, _)) = listener.accept().await {
-            let (socket, mut is_silent) = (socket.clone(), is_silent.clone());
-            is_silent.mark_unchanged();
-            tokio::spawn(async move {
-                let mut to = tokio::net::UnixStream::connect(socket).await.unwrap();
-                tokio::select! {
-                    _ = copy_bidirectional(&mut from, &mut to) => {}
-                    _ = is_silent.changed() => pending().await, // open for ever
-                }
-            });
-        }
-    });
-    let store = connected(server::url(&relay), "one", TERMS).await;
+    let (Some(server), Some(next)) = (Server::start("silent").await, Server::start("next").await) else {
+        return;
+    };
+    let store = server.store(TERMS).await;
     add(&store, 1, report("eu", 1, 0)).await;
-    silence.send(true).unwrap();
+    server.signal("STOP");
+    next.take_over(&server);
     let wanted = Wanted { clients: &[Id(7)], regions: &[], from: None };
-    assert!(store.join(&wanted).await.is_err());
-    assert_eq!(join(&store, &[7], &[], None).await, Some(1), "by another connection");
+    assert!(matches!(store.join(&wanted).await, Err(StoreError::Silent)));
+    add(&store, 1, report("eu", 1, 0)).await;
+    assert_eq!(join(&store, &[7], &[], None).await, Some(1));
+}
+
+#[tokio::test]
+async fn a_connection_to_a_redis_that_has_become_a_replica_is_an_error_and_replaced() {
+    let (Some(server), Some(next)) = (Server::start("replica").await, Server::start("master").await) else {
+        return;
+    };
+    let store = server.store(TERMS).await;
+    add(&store, 1, report("eu", 1, 0)).await;
+    let Store::Redis(redis) = &store else { panic!("in memory") };
+    let follow = async |mut connection| {
+        redis::cmd("REPLICAOF").arg(&["127.0.0.1", "1"]).exec_async(&mut connection).await
+    };
+    redis.ask(follow).await.unwrap();
+    next.take_over(&server);
+    assert!(store.report(Id(1), report("eu", 1, 0)).await.is_err());
+    add(&store, 1, report("eu", 1, 0)).await;
+    assert_eq!(join(&store, &[7], &[], None).await, Some(1));
 }

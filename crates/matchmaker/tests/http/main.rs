@@ -151,7 +151,6 @@ async fn it_ends_when_told_to_after_its_last_answer() {
     assert!(client.text((Method::GET, "/health"), &running.backend, &()).await.is_err());
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn joins_are_refused_while_redis_is_silent_and_go_on_after_that() {
     let Some(redis) = redis::Server::start("stopped").await else { return };
@@ -159,18 +158,14 @@ async fn joins_are_refused_while_redis_is_silent_and_go_on_after_that() {
     let mut client = running.client();
     let server = running.register(&mut client).await;
     running.report(&mut client, &server, &report("eu", 10)).await.unwrap();
-    let signal = |name: &str| {
-        let pid = redis.child.id().to_string();
-        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
-    };
-    signal("-STOP");
+    redis.signal("STOP");
     for _ in 0..2 {
         let answer = client.ask::<Allocation>((Method::POST, "/join"), &running.backend, &one(1, &[])).await;
         assert_eq!(setup::status(answer), StatusCode::SERVICE_UNAVAILABLE); // and not 408, which is ours for what takes too long
     }
     let answer = client.text((Method::GET, "/health"), &running.backend, &()).await;
     assert_eq!(setup::status(answer), StatusCode::SERVICE_UNAVAILABLE);
-    signal("-CONT");
+    redis.signal("CONT");
     let again = async {
         let join = one(1, &[]);
         while client.ask::<Allocation>((Method::POST, "/join"), &running.backend, &join).await.is_err() {

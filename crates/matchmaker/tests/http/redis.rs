@@ -1,6 +1,6 @@
 //! A Redis of a test.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, process};
@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Dropping it ends it.
 pub(crate) struct Server {
-    pub(crate) child: Child,
+    child: Child,
     pub(crate) folder: PathBuf,
 }
 
@@ -41,12 +41,14 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        url(&self.folder.join("socket"))
+        format!("redis+unix://{}", self.folder.join("socket").display())
     }
-}
 
-pub(crate) fn url(socket: &Path) -> String {
-    format!("redis+unix://{}", socket.display())
+    /// `STOP` or `CONT`: the process does nothing until the latter, and its connections stay open.
+    pub(crate) fn signal(&self, name: &str) {
+        let (pid, name) = (self.child.id().to_string(), format!("-{name}"));
+        assert!(Command::new("kill").args([name, pid]).status().unwrap().success());
+    }
 }
 
 impl Drop for Server {
