@@ -17,9 +17,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use serde::de::DeserializeOwned;
+use std::error::Error;
+use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 /// The page makes text of what it shows. If it did not, this would keep it from loading and telling anything elsewhere.
@@ -79,8 +82,8 @@ impl IntoResponse for Refusal {
             Self::TooManyServers | Self::Store(_) | Self::Mint(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         match &self {
-            Self::Store(error) => eprintln!("whitewater-matchmaker: {error}"),
-            Self::Mint(error) => eprintln!("whitewater-matchmaker: {error}"),
+            Self::Store(error) => tell(error),
+            Self::Mint(error) => tell(error),
             _ => {}
         }
         let body = Json(serde_json::json!({ "error": self.to_string() }));
@@ -88,6 +91,17 @@ impl IntoResponse for Refusal {
             StatusCode::TOO_MANY_REQUESTS => (status, [(RETRY_AFTER, "1")], body).into_response(),
             _ => (status, body).into_response(),
         }
+    }
+}
+
+/// Says it once a second at most, as every request of a stranger may fail. It may be that nobody reads it.
+fn tell(error: &dyn Error) {
+    static NEXT: Mutex<Option<Instant>> = Mutex::new(None);
+    let (now, mut next) = (Instant::now(), NEXT.lock().unwrap_or_else(PoisonError::into_inner));
+    if next.is_none_or(|next| now >= next) {
+        *next = Some(now + Duration::from_secs(1));
+        drop(next); // a full pipe stops this thread alone
+        let _ = writeln!(io::stderr(), "whitewater-matchmaker: {error}");
     }
 }
 

@@ -5,6 +5,8 @@
 mod hostile;
 #[cfg(target_os = "linux")]
 mod memory;
+#[cfg(target_os = "linux")]
+mod program;
 mod redis;
 mod setup;
 
