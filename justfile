@@ -23,6 +23,7 @@ format:
     cargo fmt --all --check
     cargo fmt --manifest-path crates/bevy/aeronet/Cargo.toml --check
     cargo fmt --all --manifest-path examples/agones_server/Cargo.toml --check
+    cargo fmt --manifest-path benches/iroh/Cargo.toml --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path tests/threads/Cargo.toml --check
     cargo fmt --all --manifest-path tests/tasks/Cargo.toml --check
@@ -43,6 +44,7 @@ deny:
     cargo deny --workspace check bans sources
     cargo deny --manifest-path crates/bevy/aeronet/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path examples/agones_server/Cargo.toml --config deny.toml check bans sources
+    cargo deny --manifest-path benches/iroh/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path fuzz/Cargo.toml --config deny.toml check bans sources
     cargo deny --manifest-path benches/peers/Cargo.toml --config deny.toml check bans sources
 

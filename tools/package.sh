@@ -17,7 +17,7 @@ tar -xmzf "$crate" -C "$scratch"
 tar -xmzf "$target/package/whitewater-derive-$version.crate" -C "$scratch"
 tar -xmzf "$target/package/whitewater-udp-$version.crate" -C "$scratch"
 cd "$scratch/whitewater-$version"
-for unwanted in .ci .github book capi crates fuzz interop benches/peers tests/vectors; do
+for unwanted in .ci .github book capi crates fuzz interop benches/iroh benches/peers tests/vectors; do
   if [ -e "$unwanted" ]; then
     echo "$unwanted is not for who downloads the library"
     exit 1
