@@ -313,6 +313,24 @@ fn the_next_address_of_a_target_is_tried_even_of_the_other_family() {
 }
 
 #[test]
+fn four_addresses_are_tried_at_a_time() {
+    let mut server = Server::bind("127.0.0.1:0", &server_config()).unwrap();
+    let silent = [(); 3].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let mut addresses: Vec<_> = silent.iter().map(|socket| socket.local_addr().unwrap()).collect();
+    addresses.push(server.local_addr().unwrap());
+    // Were they tried one after another, it would take minutes.
+    let config = ClientConfig { deadline: Duration::from_secs(120), ..client_config() };
+    let mut client = Client::connect(&addresses[..], &config).unwrap();
+    let start = Instant::now();
+    while !client.is_connected() {
+        assert!(start.elapsed() < PATIENCE, "{:?} {:?}", client.state(), server.stats());
+        client.poll(Some(Duration::from_millis(1))).unwrap();
+        server.poll(Some(Duration::from_millis(1))).unwrap();
+    }
+    assert_eq!(client.peer_addr(), addresses.pop());
+}
+
+#[test]
 fn two_hundred_clients_are_served_from_one_socket() {
     const CLIENTS: usize = 200;
     let mut world = World::new(SessionConfig::default());

@@ -2,18 +2,13 @@
 //! to connect, how a session ends.
 
 use crate::common;
-use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{
-    SERVER, SUITE, World, client_address, client_config, in_packets, on, random, server_address,
-    server_config,
-};
+use common::sessions::{SUITE, World, client_address, client_config, in_packets, on, server_config};
 use std::time::Duration;
 use whitewater::channel::{ChannelError, SendError};
-use whitewater::inside::session::wire::Deny;
 use whitewater::machine::Machine as _;
-use whitewater::session::{Client, ClientState, DenyReason, Suite, Undelivered};
+use whitewater::session::{ClientState, Suite, Undelivered};
 use whitewater::{Channel, ClientConfig, CloseReason, Event, SessionConfig, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -113,7 +108,7 @@ fn connecting_takes_three_round_trips_and_loss_costs_little() {
 }
 
 #[test]
-fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_per_address() {
+fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds() {
     let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
     let mut world = World::pair(1, &dead, &config(), SUITE);
     assert_eq!(world.clients[0].session.state(), ClientState::Hello);
@@ -126,39 +121,6 @@ fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_per_address()
     assert_eq!((reason, undelivered), (CloseReason::ConnectTimeout, Undelivered::default()));
     assert!((45..60).contains(&world.tap.len()), "{} HELLOs: 20, then 4 per second", world.tap.len());
     assert!(world.tap.iter().all(|(.., hello)| hello.len() == 1200));
-}
-
-#[test]
-fn a_client_given_two_addresses_tries_both() {
-    let mut session = Client::new(&client_config(SUITE), random(1, 1)).unwrap();
-    session.connect(Time::ZERO, &[client_address(77, 7), server_address()]).unwrap();
-    let mut buf = Vec::new();
-    assert_eq!(session.emit_to(Time::ZERO, &mut buf), Some(client_address(77, 7)));
-    session.handle_timeout(Time::from_millis(10_000));
-    assert_eq!(session.emit_to(Time::from_millis(10_000), &mut buf), Some(SERVER.into()));
-    session.handle_timeout(Time::from_millis(20_000));
-    let Some(Event::Closed { reason: CloseReason::ConnectTimeout, .. }) = session.poll_event() else {
-        panic!()
-    };
-}
-
-#[test]
-fn a_denial_at_one_address_is_the_reason_if_nobody_answers_at_the_other() {
-    let mut session = Client::new(&client_config(SUITE), random(1, 1)).unwrap();
-    session.connect(Time::ZERO, &[server_address(), client_address(77, 7)]).unwrap();
-    let mut hello = Vec::new();
-    session.emit_to(Time::ZERO, &mut hello);
-    let (mut deny, cid) = (Vec::new(), u64::from_le_bytes(hello[12..20].try_into().unwrap()));
-    Deny { lowest: 1, highest: 1, reason: DenyReason::Busy, cid, retry_after_ms: 5000 }
-        .encode(&mut deny)
-        .unwrap();
-    session.handle_datagram(Time::ZERO, server_address().into(), &mut deny);
-    session.handle_timeout(Time::from_millis(2_000));
-    let mut buf = Vec::new();
-    assert_eq!(session.emit_to(Time::from_millis(2_000), &mut buf), Some(client_address(77, 7)));
-    session.handle_timeout(Time::from_millis(12_000));
-    let Some(Event::Closed { reason, .. }) = session.poll_event() else { panic!() };
-    assert_eq!(reason, CloseReason::Denied(DenyReason::Busy));
 }
 
 #[test]

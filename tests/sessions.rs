@@ -34,6 +34,7 @@ mod session_mtu_random;
 #[cfg(feature = "crypto")] // only authentic packets may move a session
 mod session_paths;
 mod session_proxies;
+mod session_race;
 mod session_redirect;
 mod session_refused;
 mod session_rest;

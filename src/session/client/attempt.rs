@@ -1,52 +1,29 @@
-//! One attempt to connect to one address: what is sent, how often, and how answers are handled.
+//! One attempt to connect, at up to four addresses at a time: what is sent, how often, and how answers are handled.
 
+use super::candidate::Candidate;
 use super::config::{ClientConfig, ConnectError};
 use crate::machine::Transmit;
 use crate::session::exchange::{self, HandshakeError, Initiator};
 use crate::session::seal::Keys;
 use crate::session::shape::Shape;
 use crate::session::wire::{
-    Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, KEM_KEY_LEN, KemKey, Msg1, Msg2,
-    is_ticket,
+    Accept, Challenge, Connect, Deny, DenyReason, Hello, KEM_KEY_LEN, KemKey, Msg1, Msg2,
 };
 use crate::session::{Suite, random};
 use crate::time::Time;
 use rand_core::CryptoRng;
-use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::time::Duration;
 use zeroize::Zeroizing;
-
-/// A cookie that came for an attempt, or a ticket from an earlier session.
-#[derive(Debug)]
-struct Cookie {
-    /// Its period by the server's clock.
-    epoch: u32,
-    bytes: [u8; COOKIE_LEN],
-    /// When it came last, and whether it was tried since.
-    came: Time,
-    is_tried: bool,
-}
-
-impl Cookie {
-    const fn is_ticket(&self) -> bool {
-        is_ticket(self.epoch)
-    }
-
-    /// The ticket of a client. `None`: it has none, or what it has is none.
-    fn of_ticket(now: Time, ticket: &[u8]) -> Option<Self> {
-        let (epoch, bytes) = ticket.split_first_chunk()?;
-        let (epoch, bytes) = (u32::from_le_bytes(*epoch), bytes.try_into().ok()?);
-        Some(Self { epoch, bytes, came: now, is_tried: false }).filter(Self::is_ticket)
-    }
-}
 
 /// An attempt. Its number and its first message never change.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    /// The addresses to try if this one fails.
-    others: VecDeque<SocketAddr>,
-    pub(super) address: SocketAddr,
+    /// The addresses that are tried now, all of one family: a client has one socket.
+    candidates: Vec<Candidate>,
+    /// The addresses to try if these fail.
+    others: Vec<SocketAddr>,
     cid: u64,
     pub(super) client_sid: u32,
     /// The random bytes of the handshake, which can be begun again.
@@ -54,17 +31,15 @@ pub(super) struct Attempt {
     initiator: Initiator,
     msg1: Vec<u8>,
     kem: Kem,
-    /// Those that came lately, or the ticket until one has come. None: HELLO is sent. Several: the server's period has
-    /// changed, or somebody forges some.
-    cookies: Vec<Cookie>,
     began: Time,
     pub(super) deadline: Time,
     next_send: Time,
-    /// Datagrams sent since the cookie arrived.
-    sends: u32,
-    denied: Option<DenyReason>,
-    /// The same from an earlier address.
-    denied_before: Option<DenyReason>,
+    /// Rounds since the first cookie arrived. A round is a CONNECT, or a HELLO to each candidate.
+    rounds: u32,
+    /// The candidates that are still to get the HELLO of this round.
+    greets: Range<usize>,
+    /// Why the first server that refused did so, as far as we were told at any address.
+    pub(super) denied: Option<DenyReason>,
 }
 
 /// What has arrived of the answer of a hybrid suite, in any order.
@@ -83,6 +58,7 @@ struct Accepted {
 
 /// What the server has answered: the keys, and the payload of the second message.
 pub(super) struct Answer {
+    pub(super) from: SocketAddr,
     pub(super) keys: Keys,
     pub(super) payload: Vec<u8>,
 }
@@ -93,40 +69,45 @@ impl Attempt {
     pub(super) fn new(
         now: Time,
         config: &ClientConfig,
-        mut addresses: VecDeque<SocketAddr>,
+        addresses: &[SocketAddr],
         rng: &mut dyn CryptoRng,
     ) -> Result<Self, ConnectError> {
-        let address = addresses.pop_front().ok_or(ConnectError::NoAddress)?;
+        let (mut candidates, others) = split(addresses);
+        let first = candidates.first_mut().ok_or(ConnectError::NoAddress)?;
+        first.take_ticket(now, &config.ticket);
         let (cid, client_sid) = (u64::from_le_bytes(random(rng)), u32::from_le_bytes(random(rng)));
         let random = Zeroizing::new(random(rng));
         let (initiator, msg1) = begin(config, cid, client_sid, &random)?;
         Ok(Self {
-            others: addresses,
-            address,
+            candidates,
+            others,
             cid,
             client_sid,
             random,
             initiator,
             msg1,
             kem: Kem::default(),
-            cookies: Cookie::of_ticket(now, &config.ticket).into_iter().collect(),
             began: now,
             deadline: now + config.deadline,
             next_send: now,
-            sends: 0,
+            rounds: 0,
+            greets: 0..0,
             denied: None,
-            denied_before: None,
         })
     }
 
     pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
-        let next = Self::new(now, config, self.others.clone(), rng).ok()?;
-        Some(Self { denied_before: self.denied(), ..next })
+        let next = Self::new(now, config, &self.others, rng).ok()?;
+        Some(Self { denied: self.denied, ..next })
     }
 
-    /// Why the server refuses, as far as we were told at any address.
-    pub(super) fn denied(&self) -> Option<DenyReason> {
-        self.denied.or(self.denied_before)
+    fn candidate(&mut self, address: SocketAddr) -> Option<&mut Candidate> {
+        self.candidates.iter_mut().find(|candidate| candidate.address == address)
+    }
+
+    /// Whether a cookie has come from any candidate, or there is a ticket.
+    pub(super) fn has_cookie(&self) -> bool {
+        self.candidates.iter().any(Candidate::has_cookie)
     }
 
     /// Takes a cookie. Returns whether it is for this attempt. An old or duplicated one does no harm: the next HELLO
@@ -134,67 +115,54 @@ impl Attempt {
     pub(super) fn on_challenge(
         &mut self,
         now: Time,
+        from: SocketAddr,
         suite: Suite,
         challenge: &Challenge,
         rng: &mut dyn CryptoRng,
     ) -> bool {
-        if challenge.cid != self.cid || challenge.suite != suite.code() {
+        let (is_ours, is_first) = (challenge.cid == self.cid, !self.has_cookie());
+        let Some(candidate) = self.candidate(from).filter(|_| is_ours && challenge.suite == suite.code())
+        else {
             return false;
-        }
-        if !self.has_cookie() || self.has_ticket() {
-            self.next_send = now;
-            self.sends = 0;
-        }
-        let &Challenge { epoch, cookie: bytes, .. } = challenge;
-        let stays = |it: &Cookie| {
-            !it.is_ticket() && (it.epoch, it.bytes) != (epoch, bytes) && now.since(it.came) < COOKIE_LIFE
         };
-        self.cookies.retain(stays);
-        if self.cookies.len() == COOKIES_MAX {
-            self.cookies.swap_remove(any_of(COOKIES_MAX, rng));
+        let is_awaited = is_first || candidate.has_ticket();
+        candidate.take_cookie(now, challenge.epoch, challenge.cookie, rng);
+        if is_awaited {
+            self.next_send = now;
+            self.rounds = 0;
         }
-        self.cookies.push(Cookie { epoch, bytes, came: now, is_tried: false });
         true
     }
 
-    /// One of the cookies that were not tried yet, or of all if there are none of these.
-    fn any_cookie(&mut self, rng: &mut dyn CryptoRng) -> Option<&mut Cookie> {
-        let start = any_of(self.cookies.len(), rng);
-        self.cookies.rotate_left(start);
-        let fresh = self.cookies.iter().position(|cookie| !cookie.is_tried);
-        self.cookies.get_mut(fresh.unwrap_or_default())
-    }
-
-    /// Whether a cookie has come, or there is a ticket.
-    pub(super) const fn has_cookie(&self) -> bool {
-        !self.cookies.is_empty()
-    }
-
-    /// Whether there is a ticket, and no cookie.
-    fn has_ticket(&self) -> bool {
-        self.cookies.first().is_some_and(Cookie::is_ticket)
-    }
-
     /// Takes a hint that the server refuses. Returns whether it is for this attempt. It may be forged, so the attempt
-    /// continues for a while.
-    pub(super) fn on_deny(&mut self, now: Time, deny: &Deny) -> bool {
+    /// continues: at the others, or for a while if all have refused.
+    pub(super) fn on_deny(&mut self, now: Time, from: SocketAddr, deny: &Deny) -> bool {
+        let is_ours = deny.cid == self.cid;
         // Before a cookie was sent, the server cannot have failed to read a message.
         let is_of_connect = matches!(deny.reason, DenyReason::Secret | DenyReason::Token);
-        if deny.cid != self.cid || is_of_connect && !self.has_cookie() {
+        let Some(candidate) = self.candidate(from).filter(|it| is_ours && (!is_of_connect || it.is_asked()))
+        else {
             return false;
-        }
-        if self.denied.is_none() {
-            log::debug!("denied by {}, or by somebody on the way: {}", self.address, deny.reason);
-            self.denied = Some(deny.reason);
-            self.deadline = self.deadline.min(now + DENIED_FOR);
+        };
+        if !std::mem::replace(&mut candidate.has_denied, true) {
+            log::debug!("denied by {from}, or by somebody on the way: {}", deny.reason);
+            self.denied.get_or_insert(deny.reason);
+            if self.candidates.iter().all(|candidate| candidate.has_denied) {
+                self.deadline = self.deadline.min(now + DENIED_FOR);
+            }
         }
         true
     }
 
     /// Takes the second message of the handshake. `None`: it does not answer ours; another one may.
-    pub(super) fn on_accept(&mut self, config: &ClientConfig, accept: &Accept<'_>) -> Option<Answer> {
+    pub(super) fn on_accept(
+        &mut self,
+        from: SocketAddr,
+        config: &ClientConfig,
+        accept: &Accept<'_>,
+    ) -> Option<Answer> {
         let is_ours = accept.cid == self.cid && accept.suite == config.suite.code();
-        if !is_ours || !self.has_cookie() {
+        if !is_ours || !self.candidate(from)?.is_asked() {
             return None;
         }
         if let Some(accepted) = &self.kem.accepted {
@@ -206,7 +174,7 @@ impl Attempt {
         }
         let mut payload = Vec::new();
         let keys = self.initiator.read_msg2(accept.msg2, &mut payload).ok()?;
-        Some(Answer { keys, payload })
+        Some(Answer { from, keys, payload })
     }
 
     /// Completes the keys, or keeps the answer until the encapsulation key arrives.
@@ -221,24 +189,23 @@ impl Attempt {
     }
 
     /// Takes the server's encapsulation key. Returns whether it is for this attempt.
-    pub(super) fn on_kem_key(&mut self, suite: Suite, key: &KemKey<'_>) -> Option<Answer> {
-        if key.cid != self.cid || !suite.is_hybrid() {
+    pub(super) fn on_kem_key(&mut self, from: SocketAddr, suite: Suite, key: &KemKey<'_>) -> Option<Answer> {
+        if key.cid != self.cid || !suite.is_hybrid() || !self.candidate(from)?.is_asked() {
             return None;
         }
-        let Some(mut accepted) = self.kem.accepted.take() else {
-            self.kem.key = Some(Box::new(*key.key));
-            return None;
-        };
-        let sid = Msg2::decode(&accepted.answer.payload).map_or(0, |msg2| msg2.server_sid);
-        if accepted.answer.keys.encapsulate(sid, key.key) {
-            return Some(accepted.answer);
+        if let Some(mut accepted) = self.kem.accepted.take() {
+            let sid = Msg2::decode(&accepted.answer.payload).map_or(0, |msg2| msg2.server_sid);
+            if accepted.answer.keys.encapsulate(sid, key.key) {
+                return Some(accepted.answer);
+            }
+            self.kem.accepted = Some(accepted);
         }
-        self.kem.accepted = Some(accepted);
+        self.kem.key = Some(Box::new(*key.key));
         None
     }
 
     pub(super) fn check(&self) -> Time {
-        self.next_send.min(self.deadline)
+        if self.greets.is_empty() { self.next_send.min(self.deadline) } else { self.began }
     }
 
     pub(super) fn poll(
@@ -248,37 +215,50 @@ impl Attempt {
         rng: &mut dyn CryptoRng,
         buf: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        if self.next_send > now {
-            return None;
-        }
-        self.sends = self.sends.wrapping_add(1);
         let (suite, protocol_id, cid) = (config.suite.code(), config.session.protocol_id, self.cid);
-        let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, rng);
-        let hello_each = if self.has_ticket() { HELLO_EACH_OF_TICKET } else { HELLO_EACH };
-        let is_extra = self.has_cookie() && self.sends.is_multiple_of(hello_each);
-        match if is_extra { None } else { self.any_cookie(rng) } {
-            Some(Cookie { epoch, bytes, is_tried, .. }) => {
-                *is_tried = true;
-                let (epoch, cookie) = (*epoch, *bytes);
+        if self.greets.is_empty() {
+            if self.next_send > now {
+                return None;
+            }
+            self.rounds = self.rounds.wrapping_add(1);
+            let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, rng);
+            let has_ticket = self.candidates.iter().any(Candidate::has_ticket);
+            let hello_each = if has_ticket { HELLO_EACH_OF_TICKET } else { HELLO_EACH };
+            let is_extra = self.rounds.is_multiple_of(hello_each);
+            let asked =
+                self.candidates.iter_mut().filter(|it| it.has_cookie()).min_by_key(|it| it.standing());
+            if let Some(candidate) = asked.filter(|_| !is_extra) {
+                self.next_send = now + pause;
+                let (epoch, cookie) = candidate.next_cookie(rng)?;
                 let (client_sid, token, msg1) = (self.client_sid, config.sealed(), &self.msg1);
                 let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 };
                 connect.encode(buf).ok()?;
+                return Some(candidate.address.into());
             }
-            None => {
-                let client_stamp = now.wire().0;
-                let size = config.hello.min(config.session.max_datagram); // or a narrow path carries no HELLO
-                Hello { suite, protocol_id, cid, client_stamp, size }.encode(buf).ok()?;
-            }
+            self.greets = 0..self.candidates.len();
+            // An extra HELLO does not delay the next CONNECT.
+            self.next_send = if self.has_cookie() { now } else { now + pause };
         }
-        // An extra HELLO does not delay the next CONNECT.
-        self.next_send = if is_extra { now } else { now + pause };
-        Some(self.address.into())
+        let candidate = self.candidates.get(self.greets.next()?)?;
+        let client_stamp = now.wire().0;
+        let size = config.hello.min(config.session.max_datagram); // or a narrow path carries no HELLO
+        Hello { suite, protocol_id, cid, client_stamp, size }.encode(buf).ok()?;
+        Some(candidate.address.into())
     }
 }
 
-/// A random number below this one.
-fn any_of(count: usize, rng: &mut dyn CryptoRng) -> usize {
-    if count < 2 { 0 } else { usize::from(u16::from_le_bytes(random(rng))) % count }
+/// The next addresses to try at a time, and those that are left.
+fn split(addresses: &[SocketAddr]) -> (Vec<Candidate>, Vec<SocketAddr>) {
+    let is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (mut candidates, mut others) = (Vec::new(), Vec::new());
+    for &address in addresses {
+        if address.is_ipv6() == is_v6 && candidates.len() < RACED {
+            candidates.push(Candidate::new(address));
+        } else {
+            others.push(address);
+        }
+    }
+    (candidates, others)
 }
 
 /// The handshake up to the first message, which is the same for the same random bytes.
@@ -306,17 +286,15 @@ fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
     time * (900 + u32::from_le_bytes(random(rng)) % 201) / 1000
 }
 
-/// Time between two datagrams at first; how long that lasts; and the time after that.
+/// Addresses that are tried at a time. Nobody can make a client send more HELLOs than that in a round.
+const RACED: usize = 4;
+/// Time between two rounds at first; how long that lasts; and the time after that.
 const FAST: Duration = Duration::from_millis(100);
 const FAST_FOR: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_millis(250);
-/// With a cookie, every fourth datagram asks for a fresh one.
+/// With a cookie, every fourth round asks for a fresh one.
 const HELLO_EACH: u32 = 4;
 /// With a ticket, every second one does: a server without tickets answers nothing else.
 const HELLO_EACH_OF_TICKET: u32 = 2;
-/// Cookies that are kept, and how long each is tried after it last came: a good one comes again with each answer to a
-/// HELLO until the server's period changes, and holds for 5 s after that.
-const COOKIES_MAX: usize = 4;
-const COOKIE_LIFE: Duration = Duration::from_secs(3);
-/// How long to wait for a true answer after a refusal.
+/// How long to wait for a true answer after all have refused.
 const DENIED_FOR: Duration = Duration::from_secs(2);

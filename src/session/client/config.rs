@@ -40,7 +40,7 @@ settings! {
         /// it still fit into the 1280 of IPv6. `path_mtu` does. A connect token brings it along. It is sent in the clear, and should be the same for all
         /// clients of a server. Empty, the default: none.
         pub routing_token: Vec<u8> = Vec::new(), 0..=ROUTING_TOKEN_MAX as u64;
-        /// How long to try each address of a server: 100 ms to 120 s.
+        /// How long to try the addresses of a server, four at a time: 100 ms to 120 s.
         pub deadline: Duration = Duration::from_secs(10), 100..=120_000;
     }
 }

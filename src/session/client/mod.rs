@@ -1,6 +1,7 @@
 //! The client's end of a session: from the first HELLO to the last CLOSE.
 
 mod attempt;
+mod candidate;
 mod config;
 
 pub use config::{ClientConfig, ConnectError};
@@ -18,6 +19,7 @@ use crate::machine::{Arrival, Machine, Transmit};
 use crate::time::Time;
 use attempt::{Answer, Attempt};
 use rand_core::CryptoRng;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -91,7 +93,8 @@ impl Client {
         })
     }
 
-    /// Starts to connect to the server at `addresses`, trying one after another.
+    /// Starts to connect to the server at `addresses`, and takes the first one that answers. Four are tried at a time, all of the family of the first
+    /// of them; if none of these works within [`deadline`](ClientConfig::deadline), the next ones are. An address that is named twice is tried once.
     ///
     /// # Errors
     ///
@@ -100,8 +103,9 @@ impl Client {
         if !matches!(self.state, State::Idle) {
             return Err(ConnectError::Used);
         }
-        let (now, addresses) = (self.tick(now), addresses.iter().copied().collect());
-        let attempt = Attempt::new(now, &self.config, addresses, &mut *self.random.0)?;
+        let (now, mut seen) = (self.tick(now), BTreeSet::new());
+        let addresses: Vec<_> = addresses.iter().copied().filter(|address| seen.insert(*address)).collect();
+        let attempt = Attempt::new(now, &self.config, &addresses, &mut *self.random.0)?;
         self.state = State::Connecting(Box::new(attempt));
         Ok(())
     }
@@ -248,11 +252,10 @@ impl Client {
                 self.rejected.malformed += 1;
                 return;
             }
-            (State::Connecting(attempt), _) if attempt.address != from => false,
             (State::Connecting(attempt), Ok(Packet::Challenge(challenge))) => {
-                attempt.on_challenge(now, self.config.suite, &challenge, &mut *self.random.0)
+                attempt.on_challenge(now, from, self.config.suite, &challenge, &mut *self.random.0)
             }
-            (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
+            (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, from, &deny),
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
             (State::Connecting(_), Ok(Packet::KemKey(key))) => self.on_kem_key(now, from, &key),
             (State::Connected(connection), Ok(Packet::Reset(reset))) => {
@@ -269,7 +272,7 @@ impl Client {
 
     fn on_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
         let State::Connecting(attempt) = &mut self.state else { return false };
-        let Some(answer) = attempt.on_accept(&self.config, accept) else { return false };
+        let Some(answer) = attempt.on_accept(from, &self.config, accept) else { return false };
         let payload = answer.payload.clone();
         let Ok(msg2) = Msg2::decode(&payload) else { return false };
         if msg2.rejected == Some(code::SHAPE) {
@@ -290,7 +293,8 @@ impl Client {
 
     fn on_kem_key(&mut self, now: Time, from: SocketAddr, key: &KemKey<'_>) -> bool {
         let State::Connecting(attempt) = &mut self.state else { return false };
-        let Some(Answer { keys, payload }) = attempt.on_kem_key(self.config.suite, key) else { return false };
+        let Some(answer) = attempt.on_kem_key(from, self.config.suite, key) else { return false };
+        let Answer { from, keys, payload } = answer;
         Msg2::decode(&payload).is_ok_and(|msg2| self.go_up(now, from, keys, &msg2))
     }
 
@@ -366,8 +370,7 @@ impl Machine for Client {
                 match attempt.next(now, &self.config, &mut *self.random.0) {
                     Some(next) => **attempt = next,
                     None => {
-                        let reason =
-                            attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
+                        let reason = attempt.denied.map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
                         self.fail(reason);
                     }
                 }

@@ -22,8 +22,8 @@ Target = Union[str, Address, Iterable[Address]]
 async def connect(address: Target, config: ClientConfig) -> Client:
     """Connects to a server, and returns a client once the session is up.
 
-    Every address that a name resolves to is tried, one after another. Raises :class:`Closed` if none works, and ``OSError`` if there is no
-    such name or no socket.
+    Of all addresses that a name resolves to, four are tried at a time, and the first that answers is taken. Raises :class:`Closed` if none
+    works, and ``OSError`` if there is no such name or no socket.
     """
     addresses = await _resolved(address)
     client = Client(Endpoint.connect(addresses, config))

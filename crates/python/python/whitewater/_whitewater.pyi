@@ -379,7 +379,7 @@ class ClientConfig:
     """How a client connects. Start with ``secret``, ``token`` or ``insecure``, whichever the server uses.
 
     ``user``: what to tell the server's program, at most 256 bytes. ``ticket``: that of the last session with this server. ``deadline``: how long
-    to try each address, seconds.
+    to try the addresses of a server, four at a time, seconds.
     """
 
     def __new__(
