@@ -656,6 +656,26 @@ async fn a_name_is_resolved_and_an_unspecified_address_is_this_machine() {
 }
 
 #[tokio::test]
+async fn addresses_of_a_family_are_tried_at_a_time_and_then_those_of_the_other() {
+    let Ok(server) = Server::bind("[::]:0", &server_config()) else { return }; // no IPv6 here
+    let (port, silent) = (server.local_addr().port(), UdpSocket::bind(ANY).unwrap());
+    let psk = (SUITE != Suite::Checked).then(|| PSK.into());
+    let config = ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(config()) };
+    let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let v6 = format!("[::1]:{port}").parse().unwrap();
+    // If the first attempt did not have both, it would take minutes.
+    for (at, deadline) in [(v4, Duration::from_secs(120)), (v6, Duration::from_millis(200))] {
+        let config = ClientConfig { deadline, ..config.clone() };
+        let addresses = [silent.local_addr().unwrap(), at];
+        let session = timeout(PATIENCE, Client::connect(&addresses[..], &config)).await.unwrap().unwrap();
+        assert_eq!(session.local_addr().is_ipv4(), at.is_ipv4());
+        let other = accept(&server).await;
+        session.send(MESSAGES, b"over it").await.unwrap();
+        assert_eq!(timeout(PATIENCE, other.recv(MESSAGES)).await.unwrap().unwrap(), b"over it"[..]);
+    }
+}
+
+#[tokio::test]
 async fn a_client_without_an_answer_gives_up() {
     let nobody = UdpSocket::bind(ANY).unwrap();
     let config = ClientConfig {

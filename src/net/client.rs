@@ -39,29 +39,17 @@ use zeroize::Zeroizing;
 pub type Client = Driver<session::Client>;
 
 impl Client {
-    /// Starts to connect to `addr` from a port that the system chooses. Every address that it resolves to is tried, one after another;
-    /// those of a family that this host lacks are skipped. An unspecified address, such as 0.0.0.0, means this machine.
+    /// Starts to connect to `addr` from a port that the system chooses. Of all addresses that it resolves to, four are tried at a time, and
+    /// the first that answers is taken; see [`session::Client::connect`]. Those of a family, IPv4 or IPv6, that this host lacks are
+    /// skipped. An unspecified address, such as 0.0.0.0, means this machine.
     ///
     /// # Errors
     ///
     /// `addr` does not resolve, or to no address ([`Error::Connect`]), `config` is wrong ([`Error::Config`]), no socket, or the system has
     /// no random bytes.
     pub fn connect(addr: impl ToSocketAddrs, config: &ClientConfig) -> io::Result<Self> {
-        let mut addresses = resolved(addr.to_socket_addrs()?);
-        let mut socket = Err(Error::from(ConnectError::NoAddress).into());
-        let (mut v4, mut v6) = (None, None);
-        addresses.retain(|address| {
-            let family = if address.is_ipv6() { &mut v6 } else { &mut v4 };
-            *family.get_or_insert_with(|| {
-                let opened = socket_for(*address);
-                let is_there = opened.is_ok();
-                if socket.is_err() {
-                    socket = opened;
-                }
-                is_there
-            })
-        });
-        let mut client = Self::from_socket(socket?, &*addresses, config)?;
+        let (socket, addresses) = opened(resolved(addr.to_socket_addrs()?))?;
+        let mut client = Self::from_socket(socket, &*addresses, config)?;
         client.line.port.make_replaceable();
         Ok(client)
     }
@@ -197,6 +185,24 @@ pub(super) fn resolved(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Socke
             address
         })
         .collect()
+}
+
+/// A socket for the first of these addresses of whose family this host has one, and all addresses of such families.
+pub(super) fn opened(mut addresses: Vec<SocketAddr>) -> io::Result<(UdpSocket, Vec<SocketAddr>)> {
+    let mut socket = Err(Error::from(ConnectError::NoAddress).into());
+    let (mut v4, mut v6) = (None, None);
+    addresses.retain(|address| {
+        let family = if address.is_ipv6() { &mut v6 } else { &mut v4 };
+        *family.get_or_insert_with(|| {
+            let opened = socket_for(*address);
+            let is_there = opened.is_ok();
+            if socket.is_err() {
+                socket = opened;
+            }
+            is_there
+        })
+    });
+    Ok((socket?, addresses))
 }
 
 /// A session that begins to connect, on a socket of any kind.

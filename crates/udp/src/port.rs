@@ -26,7 +26,7 @@ pub struct Port<S = UdpSocket> {
     is_full: bool,
     /// Whether this process does not read the socket, because another one does.
     is_deaf: bool,
-    is_v6: bool,
+    local_addr: SocketAddr,
     is_replaceable: bool,
     waiter: Waiter,
     /// Ends a wait from another thread.
@@ -49,7 +49,7 @@ impl<S: Socket> Port<S> {
         Ok(Self {
             inbox: Inbox::new(offload.slots(slots)),
             waiter: Waiter::new(&socket)?,
-            is_v6: socket.local_addr().is_ok_and(|address| address.is_ipv6()),
+            local_addr: socket.local_addr()?,
             socket: S::over(socket)?,
             mode,
             slots,
@@ -108,6 +108,11 @@ impl<S: Socket> Port<S> {
     /// The socket.
     pub const fn socket(&self) -> &S {
         &self.socket
+    }
+
+    /// The address of the socket, which is another one once that has been replaced.
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local_addr
     }
 
     /// Traffic of the socket.
@@ -199,14 +204,16 @@ impl<S: Socket> Port<S> {
     /// Queues the datagram on the [stage](Self::stage) for `to`, with these ECN bits if the system can set
     /// them.
     pub fn commit(&mut self, to: SocketAddr, ecn: u8) {
-        if to.is_ipv6() != self.is_v6 && self.is_replaceable {
+        if to.is_ipv6() != self.local_addr.is_ipv6() && self.is_replaceable {
             // Without such a socket, sending fails and is counted.
             if let Err(error) = socket_for(to).and_then(|socket| self.replace(socket)) {
                 log::warn!("cannot open a socket to send to {to}: {error}");
             }
         }
         let to = match to {
-            SocketAddr::V4(v4) if self.is_v6 => SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port())),
+            SocketAddr::V4(v4) if self.local_addr.is_ipv6() => {
+                SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port()))
+            }
             to => to,
         };
         self.outbox.commit(to, ecn);

@@ -62,7 +62,7 @@ enum Next {
 impl<C: Core> Driver<C> {
     /// A driver of `core` over a port. Spawn it once there is a handle.
     pub(super) fn new(port: Port<Socket>, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
-        let (local_addr, line) = (port.socket().local_addr()?, Line::new(port));
+        let (local_addr, line) = (port.local_addr(), Line::new(port));
         Ok(Self {
             shared: Shared::new(core, clock, local_addr, is_accepting),
             line,
@@ -141,10 +141,13 @@ impl<C: Core> Driver<C> {
         state.tell(now, &mut self.woken);
         self.has_behind = !state.behind.is_empty();
         (state.socket_stats, state.socket_traffic) = (self.line.stats(), self.line.traffic());
+        let local_addr = self.line.port.local_addr();
         if state.is_over() {
             return Next::Over;
         }
-        if has_strays || (!is_all_out && !is_full) {
+        // A socket that has replaced another one does not wake us before it was read once.
+        let is_replaced = std::mem::replace(&mut state.local_addr, local_addr) != local_addr;
+        if is_replaced || has_strays || (!is_all_out && !is_full) {
             return Next::More;
         }
         state.driver = Some(cx.waker().clone());
@@ -180,7 +183,7 @@ impl<C: Core> Driver<C> {
     }
 
     fn fail(&mut self, error: &io::Error) {
-        log::warn!("the socket on {} has failed: {error}", self.shared.local_addr);
+        log::warn!("the socket on {} has failed: {error}", self.line.port.local_addr());
         self.shared.lock().fail(error, &mut self.woken);
         self.woken.drain(..).for_each(task::Waker::wake);
     }
@@ -219,12 +222,6 @@ pub(super) fn clock() -> Clock {
 /// The system calls without tokio's own readiness tracking, for use inside of `try_io`.
 #[derive(Debug)]
 pub(super) struct Socket(UdpSocket);
-
-impl Socket {
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-}
 
 /// Reads what one system call returns. Returns whether there may be more; if not, the task is woken when
 /// there is.

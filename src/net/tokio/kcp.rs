@@ -232,7 +232,7 @@ macro_rules! figures {
             /// The local address.
             #[must_use]
             pub fn local_addr(&self) -> SocketAddr {
-                self.$($shared).+.local_addr
+                self.$($shared).+.lock().local_addr
             }
         })*
     };

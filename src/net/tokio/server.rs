@@ -222,7 +222,7 @@ impl Server {
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         let unspecified = SocketAddr::from(([0; 4], 0));
-        self.shards.first().map_or(unspecified, |shard| shard.shared.local_addr) // there is at least one
+        self.shards.first().map_or(unspecified, |shard| shard.shared.lock().local_addr) // there is at least one
     }
 
     /// Calls the server that a session belongs to.

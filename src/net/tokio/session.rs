@@ -274,10 +274,10 @@ impl Session {
         self.handle.shared.change(|_| ());
     }
 
-    /// The local address.
+    /// The local address. That of a client is another one once its socket has been replaced.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.handle.shared.local_addr
+        self.handle.shared.lock().local_addr
     }
 
     /// Its id at the server; `None` at the client's end.

@@ -26,7 +26,6 @@ use std::task::{Context, Poll, Waker};
 pub(super) struct Shared<C: Core> {
     state: Mutex<State<C>>,
     pub(super) clock: Clock,
-    pub(super) local_addr: SocketAddr,
     /// The application has said that the network has changed, and the driver has not handled it yet.
     pub(super) path_changed: AtomicBool,
 }
@@ -60,6 +59,7 @@ pub(super) struct State<C: Core> {
     /// The task whose turn it is to send, to be woken once the mutex is free.
     next: Option<Waker>,
     failed: Option<(io::ErrorKind, String)>,
+    pub(super) local_addr: SocketAddr,
     pub(super) socket_stats: SocketStats,
     pub(super) socket_traffic: SocketTraffic,
 }
@@ -82,10 +82,11 @@ impl<C: Core> Shared<C> {
             behind: Vec::new(),
             next: None,
             failed: None,
+            local_addr,
             socket_stats: SocketStats::default(),
             socket_traffic: SocketTraffic::default(),
         };
-        Arc::new(Self { state: Mutex::new(state), clock, local_addr, path_changed: AtomicBool::new(false) })
+        Arc::new(Self { state: Mutex::new(state), clock, path_changed: AtomicBool::new(false) })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State<C>> {
@@ -123,7 +124,7 @@ impl<C: Core> Shared<C> {
 
 impl<C: Core> fmt::Debug for Shared<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("local_addr", &self.local_addr).finish_non_exhaustive()
+        f.debug_struct("Shared").field("local_addr", &self.lock().local_addr).finish_non_exhaustive()
     }
 }
 
