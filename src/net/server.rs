@@ -17,7 +17,7 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater_udp::{Port, Socket, bind};
+use whitewater_udp::{Port, Socket, bind, local_ip_for};
 
 /// A server: many sessions on one UDP socket, driven by calls from your loop. It never blocks and has no thread.
 ///
@@ -152,6 +152,23 @@ impl Server {
         transport.attached(Waker::new(move || bell.ring()));
         self.line.beside = Some(Beside::new(transport));
         Ok(())
+    }
+
+    /// Where guests may reach this server who have its [relay](ServerConfig::relay)'s ticket: its address as the relay sees it, its own in its network, and the
+    /// relay's. They are for the guests' connect tokens, all of them, because whichever answers first is used. Empty: the relay does not know the server yet, or
+    /// no longer.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<SocketAddr> {
+        let Some((public, relay)) = self.machine.public_addr(self.clock.now()).zip(self.machine.relay_addr())
+        else {
+            return Vec::new();
+        };
+        let own = self.local_addr().ok().and_then(|own| {
+            let ip = if own.ip().is_unspecified() { local_ip_for(relay).ok()? } else { own.ip() };
+            Some(SocketAddr::new(ip, own.port()))
+        });
+        let own = own.filter(|own| *own != public && own.is_ipv6() == public.is_ipv6());
+        [Some(public), own, Some(relay)].into_iter().flatten().collect()
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether

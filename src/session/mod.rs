@@ -68,6 +68,7 @@ mod crypto;
 mod error;
 mod event;
 pub(crate) mod exchange;
+mod host_ticket;
 mod local_key;
 pub(crate) mod peers;
 mod repair;
@@ -97,6 +98,7 @@ pub use exchange::HandshakeError;
 pub(crate) use front::SessionConfig;
 #[cfg(feature = "net")]
 pub(crate) use front::{ClientConfig, CloseReason, Event, ServerConfig, SessionId};
+pub use host_ticket::HostTicket;
 pub use repair::RepairStats;
 pub use secret::Secret;
 pub use server::{Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerStats, shard_of};

@@ -5,9 +5,11 @@ use crate::hosts::{Host, Hosts};
 use crate::links::{Keyed, Link, Links, Room};
 use crate::rate::Bucket;
 use crate::ticket::{self, GUEST_LEN, Guest, GuestTicket, RelayKey, is_same};
-use crate::wire::{self, COOKIE, Cookie, Head, REGISTER, RELAYED, Register};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::inside::session::wire::relayed::{
+    COOKIE, Head, REGISTER, RELAYED, Register, address_bytes, of_host,
+};
 
 /// How many a relay serves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +42,9 @@ pub struct Relay {
     /// The last look for what is silent.
     swept: Duration,
 }
+
+/// What proves a host's address.
+type Cookie = [u8; 16];
 
 /// A datagram to send: a head and a body.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +139,7 @@ impl Relay {
             self.counts.full += 1;
             return None;
         }
-        Some(Passed { to: from, head: Head::registered(), body: &[] })
+        Some(Passed { to: from, head: Head::registered(from), body: &[] })
     }
 
     /// Tells whoever sends as a host to register.
@@ -145,7 +150,7 @@ impl Relay {
     }
 
     fn pass_down<'a>(&mut self, now: Now, from: SocketAddr, body: &'a [u8]) -> Option<Passed<'a>> {
-        let Some((number, datagram)) = wire::of_host(body) else {
+        let Some((number, datagram)) = of_host(body) else {
             self.counts.malformed += 1;
             return None;
         };
@@ -271,12 +276,7 @@ impl Relay {
     }
 
     fn cookie(&self, epoch: u64, address: SocketAddr) -> Cookie {
-        let ip = match address.ip() {
-            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-            IpAddr::V6(ip) => ip,
-        };
-        let port = address.port().to_be_bytes();
-        ticket::first(ticket::mac(&self.secret, &[&[COOKIE], &epoch.to_be_bytes(), &ip.octets(), &port]))
+        ticket::first(ticket::mac(&self.secret, &[&[COOKIE], &epoch.to_be_bytes(), &address_bytes(address)]))
     }
 
     fn is_cookie(&self, now: Now, from: SocketAddr, cookie: &Cookie) -> bool {

@@ -1,8 +1,8 @@
-//! Things with numbers of 31 bits. A number is not given again before its place was used 2,000 times.
+//! Things with numbers of 30 bits. A number is not given again before its place was used 1,000 times.
 
-/// 20 bits say which place, 11 how often it was used.
+/// 20 bits say which place, 10 how often it was used.
 const PLACE_BITS: u32 = 20;
-const USES: u32 = 1 << 11;
+const USES: u32 = 1 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_not_given_again_before_its_place_was_used_2000_times() {
+    fn a_number_is_not_given_again_before_its_place_was_used_1000_times() {
         let mut slab = Slab::new(2, 7);
         let (a, first) = (slab.insert('a').unwrap(), slab.insert('b').unwrap());
         assert!(slab.insert('c').is_none(), "there is no room");

@@ -5,6 +5,8 @@
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput as _, KeyInit as _, Update as _};
 use std::fmt;
+use whitewater::inside::session::wire::relayed::HOST_TICKET_LEN;
+use whitewater::session::HostTicket;
 
 /// The key of a relay: whoever has it makes tickets.
 #[derive(Clone)]
@@ -30,16 +32,8 @@ pub struct HostGrant {
     pub bytes_per_second: u32,
 }
 
-/// A host's ticket, and the secret that proves whose it is. Only the ticket is ever sent.
-#[derive(Clone, Copy)]
-pub struct HostTicket {
-    pub(crate) ticket: [u8; HOST_LEN],
-    pub(crate) secret: [u8; 32],
-}
-
-/// Length of a host's ticket on the wire.
-pub(crate) const HOST_LEN: usize = GRANT_LEN + 16;
-const GRANT_LEN: usize = 14;
+const HOST_LEN: usize = HOST_TICKET_LEN;
+const GRANT_LEN: usize = HOST_LEN - 16;
 
 /// A guest's ticket, as far as anybody can read it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -52,12 +46,6 @@ pub(crate) struct Guest {
 impl fmt::Debug for RelayKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RelayKey").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for HostTicket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostTicket").finish_non_exhaustive()
     }
 }
 
@@ -86,7 +74,7 @@ impl RelayKey {
         let tag = self.tag(b"host", &said);
         let mut ticket = [0; HOST_LEN];
         ticket.iter_mut().zip(said.iter().chain(&tag)).for_each(|(to, from)| *to = *from);
-        HostTicket { ticket, secret: self.tag(b"secret", &said) }
+        HostTicket::new(ticket, self.tag(b"secret", &said))
     }
 
     pub(crate) fn opens_guest(&self, ticket: &GuestTicket) -> bool {
@@ -98,7 +86,7 @@ impl RelayKey {
     pub(crate) fn open_host(&self, ticket: &[u8; HOST_LEN]) -> Option<(HostGrant, HostTicket)> {
         let grant = HostGrant::read(ticket);
         let own = self.host(grant);
-        is_same(ticket, &own.ticket).then_some((grant, own))
+        is_same(ticket, own.ticket()).then_some((grant, own))
     }
 
     fn tag(&self, purpose: &[u8], said: &[u8]) -> [u8; 32] {
@@ -121,29 +109,6 @@ impl HostGrant {
         let [host, expires, bytes_per_second] =
             [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_be_bytes);
         Self { host, expires, guests: u16::from_be_bytes([m, n]), bytes_per_second }
-    }
-}
-
-impl HostTicket {
-    /// As the matchmaker gives it to the host, over a connection that nobody else can read: 62 bytes.
-    #[must_use]
-    pub fn encode(&self) -> [u8; HOST_LEN + 32] {
-        let mut bytes = [0; HOST_LEN + 32];
-        bytes.iter_mut().zip(self.ticket.iter().chain(&self.secret)).for_each(|(to, from)| *to = *from);
-        bytes
-    }
-
-    /// Reads such bytes. `None`: there are not 62.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (ticket, secret) = bytes.split_first_chunk()?;
-        Some(Self { ticket: *ticket, secret: secret.try_into().ok()? })
-    }
-
-    /// Proves that the host has the secret, to whoever made this cookie.
-    #[must_use]
-    pub fn proof(&self, cookie: &[u8; 16]) -> [u8; 16] {
-        first(mac(&self.secret, &[b"proof", cookie]))
     }
 }
 
@@ -186,10 +151,10 @@ mod tests {
         let guest = key.guest(7, 9, 1_900_000_000);
         assert_eq!(Guest::read(&guest), Guest { host: 7, guest: 9, expires: 1_900_000_000 });
         let host = key.host(GRANT);
-        assert_eq!(key.open_host(&host.ticket).unwrap().0, GRANT);
+        assert_eq!(key.open_host(host.ticket()).unwrap().0, GRANT);
         assert!(key.opens_guest(&guest));
         for at in 0..HOST_LEN {
-            let (mut guest, mut host) = (guest, host.ticket);
+            let (mut guest, mut host) = (guest, *host.ticket());
             host[at] ^= 1;
             assert!(key.open_host(&host).is_none(), "byte {at}");
             if at < GUEST_LEN {
@@ -198,7 +163,7 @@ mod tests {
             }
         }
         let other = RelayKey::new([6; 32]);
-        assert!(!other.opens_guest(&guest) && other.open_host(&host.ticket).is_none());
+        assert!(!other.opens_guest(&guest) && other.open_host(host.ticket()).is_none());
     }
 
     #[test]

@@ -4,17 +4,15 @@
 
 mod common;
 
-use common::{PATIENCE, Running, TALK, free_address, guest, host_ticket, server};
+use common::{PATIENCE, Running, TALK, free_address, guest, server};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::{Client, Event, Server, SessionId};
-use whitewater_relay::{Registration, RelayedGuests};
 
 /// A host with its guests.
 struct Game {
     server: Server,
-    registration: Registration,
     guests: Vec<Client>,
     sessions: Vec<SessionId>,
     events: Vec<Event>,
@@ -25,13 +23,8 @@ struct Game {
 
 impl Game {
     fn host(relay: SocketAddr) -> Self {
-        let mut server = server();
-        let transport = RelayedGuests::new(relay, host_ticket()).unwrap();
-        let registration = transport.registration();
-        server.attach(transport).unwrap();
         let game = Self {
-            server,
-            registration,
+            server: server(relay),
             guests: Vec::new(),
             sessions: Vec::new(),
             events: Vec::new(),
@@ -43,7 +36,7 @@ impl Game {
     }
 
     fn join(&mut self, relay: SocketAddr, guests: u8) {
-        self.run_until("the host registers", |game| game.registration.is_valid());
+        self.run_until("the host registers", |game| !game.server.candidates().is_empty());
         self.guests.extend((1..=guests).map(|number| guest(relay, number)));
         self.run_until("all are up", |game| game.sessions.len() == usize::from(guests));
     }

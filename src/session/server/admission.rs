@@ -3,6 +3,7 @@
 
 use super::claims::{Claims, Mark};
 use super::opening::Guest;
+use super::relayed::direct;
 use super::seat::{Place, TIME_WAIT};
 use super::stats::{Refusal, Refused, Why};
 use super::{Server, ServerConfig, Suite};
@@ -39,7 +40,11 @@ impl Server {
                 _ => {}
             };
         }
-        self.challenge(now, Claim { address: from, suite, protocol_id, cid }, client_stamp);
+        let claim = Claim { address: from, suite, protocol_id, cid };
+        self.challenge(now, claim, client_stamp);
+        if let Some(address) = direct(from) {
+            self.challenge(now, Claim { address, ..claim }, client_stamp);
+        }
     }
 
     fn challenge(&mut self, now: Time, claim: Claim, client_stamp: u32) {

@@ -5,8 +5,8 @@ use crate::config::{ConfigError, unless};
 use crate::session::config::SessionConfig;
 use crate::session::token::{ServerKey, Verifier};
 use crate::session::wire::{ROUTING_TOKEN_MAX, USER_MAX};
-use crate::session::{Secret, Suite};
-use std::net::IpAddr;
+use crate::session::{HostTicket, Secret, Suite};
+use std::net::{IpAddr, SocketAddr};
 
 settings! {
     /// A server's sessions and limits.
@@ -87,6 +87,9 @@ settings! {
         /// How many bytes of a [routing token](crate::ClientConfig::routing_token) follow each datagram, because the proxy leaves it there: 0 to 20. All clients
         /// then have one of that length.
         pub routing_token: u8 = 0, 0..=ROUTING_TOKEN_MAX as u64, "bytes";
+        /// The relay by which guests come who cannot reach this server directly, and the ticket with which it registers there. Guests have a ticket as well, of
+        /// 20 bytes, as their routing token, whether they come by the relay or not: `routing_token` is 20 then.
+        pub relay: Option<(SocketAddr, HostTicket)> = None;
         /// Whether the address of a client may change. Needs encryption. On by default.
         pub migration: bool = true;
     }
@@ -148,6 +151,11 @@ impl ServerConfig {
         let lacks_key = !has_key && any(Suite::needs_server_key);
         unless(lacks_key, "server_key", "is missing: one of `suites` takes the server's private key")?;
         unless(has_key && !any(Suite::needs_server_key), "server_key", "is not used by any of `suites`")?;
+        unless(
+            self.relay.is_some() && usize::from(self.routing_token) != ROUTING_TOKEN_MAX,
+            "routing_token",
+            "has to be 20 with `relay`: each datagram of a guest ends with its ticket",
+        )?;
         unless(
             self.share() < SHARE_MIN,
             "memory",

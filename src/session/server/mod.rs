@@ -19,6 +19,7 @@ mod memory;
 mod names;
 mod opening;
 mod proxies;
+mod relayed;
 mod replies;
 mod seat;
 mod shuffle;
@@ -46,6 +47,7 @@ use crate::time::Time;
 use admission::Tokens;
 use proxies::Proxies;
 use rand_core::CryptoRng;
+use relayed::Relayed;
 use replies::{REPLIES_MAX, Rates, Reply};
 use seat::{Peer, Seats};
 use stats::{Quiet, Refusal};
@@ -78,6 +80,8 @@ pub struct Server {
     tokens: Option<Tokens>,
     /// Where clients are behind proxies.
     proxies: Option<Proxies>,
+    /// Where guests come by a relay.
+    relayed: Option<Relayed>,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -114,6 +118,7 @@ impl Server {
             quiet: Quiet::default(),
             tokens: Tokens::of(config),
             proxies: Proxies::new(&config.proxies, || hash_key(rng)),
+            relayed: config.relay.clone().map(Relayed::new),
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
@@ -238,6 +243,17 @@ impl Server {
         self.len() == 0
     }
 
+    /// The address at which the [relay](ServerConfig::relay) sees this server. `None`: it has not heard of it for 15 s, so no guest can come by it.
+    #[must_use]
+    pub fn public_addr(&self, now: Time) -> Option<SocketAddr> {
+        self.relayed.as_ref()?.public(now)
+    }
+
+    #[cfg(feature = "net")]
+    pub(crate) fn relay_addr(&self) -> Option<SocketAddr> {
+        self.config.relay.as_ref().map(|(relay, _)| *relay)
+    }
+
     /// The statistics.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
@@ -259,6 +275,7 @@ impl Server {
         datagram: &mut [u8],
         servers: usize,
     ) -> Option<usize> {
+        let (from, datagram) = self.open_relayed(now, from, datagram)?;
         let has_any = !datagram.is_empty();
         let (from, datagram) = match &mut self.proxies {
             None => (from, datagram),
@@ -319,15 +336,23 @@ impl Machine for Server {
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (now, start) = (self.tick(now), out.len());
         self.seats.end_loan();
-        let reply = self.append_reply(out).map(Transmit::from);
-        let transmit = reply.or_else(|| self.transmit(now, out))?;
+        let registers = self.relayed.as_mut().and_then(|relayed| relayed.append_transmit(now, out));
+        let reply = registers.or_else(|| self.append_reply(out).map(Transmit::from));
+        let mut transmit = reply.or_else(|| self.transmit(now, out))?;
+        if let Some(relayed) = &self.relayed {
+            transmit = relayed.wrap(transmit, out, start);
+        }
         self.stats.datagrams_sent += 1;
         self.stats.bytes_sent += out.len().saturating_sub(start) as u64;
         Some(transmit)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.replies.is_empty() { self.seats.agenda.poll_timeout(self.now) } else { Some(self.now) }
+        if !self.replies.is_empty() {
+            return Some(self.now);
+        }
+        let registers = self.relayed.as_ref().map(Relayed::due);
+        self.seats.agenda.poll_timeout(self.now).into_iter().chain(registers).min()
     }
 
     fn set_unix_time(&mut self, now: Time, unix: Duration) {

@@ -18,6 +18,7 @@ mod frame_writer;
 mod packet;
 mod payload;
 mod proxied;
+pub mod relayed;
 
 pub use super::shape::SHAPE_MAX;
 pub use deny::DenyReason;

@@ -1,9 +1,10 @@
 //! A relay in virtual time, with hosts and guests by hand.
 
 use super::*;
-use crate::ticket::{HOST_LEN, HostGrant, HostTicket};
-use crate::wire::{GONE, REGISTERED};
+use crate::ticket::HostGrant;
 use std::collections::BTreeMap;
+use whitewater::inside::session::wire::relayed::{FromRelay, GONE, HOST_TICKET_LEN, REGISTERED};
+use whitewater::session::HostTicket;
 
 /// When a world begins, s since 1970.
 const BEGIN: u32 = 1_900_000_000;
@@ -50,19 +51,21 @@ impl World {
 
     /// Registers a host at an address; returns whether that went well.
     fn register(&mut self, from: SocketAddr, ticket: &HostTicket) -> bool {
-        let mut register = Register { ticket: ticket.ticket, cookie: [0; 16], proof: [0; 16] };
+        let mut register = Register { ticket: *ticket.ticket(), cookie: [0; 16], proof: [0; 16] };
         let (to, cookie) = self.give(from, &register.encode()).unwrap();
         assert_eq!((to, cookie[0]), (from, COOKIE));
         register.cookie = cookie[1..].try_into().unwrap();
         register.proof = ticket.proof(&register.cookie);
-        self.give(from, &register.encode()) == Some((from, vec![REGISTERED]))
+        self.give(from, &register.encode()) == Some((from, Head::registered(from).as_ref().to_vec()))
     }
 
     /// What the host gets of a guest's datagram: where, and the link.
     fn up(&mut self, from: SocketAddr, ticket: &GuestTicket, datagram: &[u8]) -> Option<(SocketAddr, u32)> {
-        let (to, out) = self.give(from, &[datagram, ticket].concat())?;
-        let (link, guest, bytes) = wire::of_guest(&out[1..]).unwrap();
-        assert_eq!((out[0], guest, bytes), (RELAYED, from, datagram));
+        let (to, mut out) = self.give(from, &[datagram, ticket].concat())?;
+        let Some(FromRelay::Guest(link, guest, bytes)) = FromRelay::decode(&mut out) else {
+            panic!("not a guest's")
+        };
+        assert_eq!((guest, &*bytes), (from, datagram));
         Some((to, link))
     }
 
@@ -127,7 +130,7 @@ fn without_a_ticket_of_its_own_nobody_gets_anywhere_and_nothing_is_stored() {
 fn a_host_has_to_prove_its_address_and_its_ticket() {
     let mut world = World::new();
     let ticket = world.grant(1);
-    let mut register = Register { ticket: ticket.ticket, cookie: [0; 16], proof: [0; 16] };
+    let mut register = Register { ticket: *ticket.ticket(), cookie: [0; 16], proof: [0; 16] };
     let (_, cookie) = world.give(at(1), &register.encode()).unwrap();
     register.cookie = cookie[1..].try_into().unwrap();
     let proven = Register { proof: ticket.proof(&register.cookie), ..register };
@@ -135,13 +138,13 @@ fn a_host_has_to_prove_its_address_and_its_ticket() {
     assert_eq!(world.count(|counts| counts.forged), 1);
     let (to, copied) = world.give(at(2), &proven.encode()).unwrap();
     assert_eq!((to, copied[0]), (at(2), COOKIE), "a copy from elsewhere");
-    for byte in 0..HOST_LEN {
+    for byte in 0..HOST_TICKET_LEN {
         let mut forged = proven;
         forged.ticket[byte] ^= 1;
         assert_eq!(world.give(at(1), &forged.encode()), None);
     }
     assert_eq!(world.count(|counts| counts.hosts), 0);
-    assert_eq!(world.give(at(1), &proven.encode()), Some((at(1), vec![REGISTERED])));
+    assert_eq!(world.give(at(1), &proven.encode()), Some((at(1), Head::registered(at(1)).as_ref().to_vec())));
     world.millis = 61_000;
     let (_, stale) = world.give(at(1), &proven.encode()).unwrap();
     assert_eq!(stale[0], COOKIE, "a recording");

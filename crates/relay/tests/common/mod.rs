@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, UNIX_EPOCH};
-use whitewater::session::Suite;
 use whitewater::session::token::{Order, PublicToken, ServerKey};
+use whitewater::session::{HostTicket, Suite};
 use whitewater::{Channel, Client, ClientConfig, Server, ServerConfig, SessionConfig};
-use whitewater_relay::{Counts, HostGrant, HostTicket, Relay, RelayConfig, RelayKey, serve};
+use whitewater_relay::{Counts, HostGrant, Relay, RelayConfig, RelayKey, serve};
 
 /// Long enough for any machine; a test that waits this long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,11 +68,18 @@ pub(crate) fn server_key() -> ServerKey {
     ServerKey::new(9, 0, [3; 32])
 }
 
-pub(crate) fn server() -> Server {
+/// A host whose guests come by the relay.
+pub(crate) fn server(relay: SocketAddr) -> Server {
     let tokens = ServerConfig::tokens(SessionConfig::default(), server_key());
     // All guests have one IP address.
-    let config =
-        ServerConfig { sessions_per_address: 100, half_open_per_address: 100, accept_burst: 100, ..tokens };
+    let config = ServerConfig {
+        relay: Some((relay, host_ticket())),
+        routing_token: 20,
+        sessions_per_address: 100,
+        half_open_per_address: 100,
+        accept_burst: 100,
+        ..tokens
+    };
     Server::bind("127.0.0.1:0", &config).unwrap()
 }
 
