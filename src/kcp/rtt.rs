@@ -124,6 +124,15 @@ impl<O: Output> Kcp<O> {
         }
     }
 
+    /// The same if nothing comes through on the old path any more: with recovery by time, what is in flight is resent at once.
+    pub(crate) fn path_died(&mut self, now: Time) {
+        self.path_changed(now);
+        if let Some(Work { by_time, .. }) = self.work.as_deref_mut() {
+            by_time.path_died(self.sender.nxt);
+            by_time.reckon(&self.rtt);
+        }
+    }
+
     /// Tells the congestion controller, at most once per round trip, that a queue on the path marks packets because it
     /// is filling (ECN). Nothing is resent. KCP's format cannot carry the marks back to the sender, so whatever carries
     /// the control block must. Source: RFC 3168 (6.1.2).

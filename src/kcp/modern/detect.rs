@@ -73,6 +73,11 @@ impl Rack {
         self.progress(now);
     }
 
+    /// Nothing that was sent so far will arrive, up to the segment `nxt`: all of it counts as overtaken.
+    pub(super) fn path_died(&mut self, nxt: Sn) {
+        self.newest = self.token.map(|at| (Sent { at, sn: nxt }, 0));
+    }
+
     /// Whether the clock was set back since the last transmission, by more than `by` µs.
     pub(super) fn was_set_back(&self, now: Time, by: u64) -> bool {
         self.token.is_some_and(|last| last.micros_since(now) > by)

@@ -69,6 +69,11 @@ impl ByTime {
         self.undo = Undo::default();
     }
 
+    /// Nothing that was sent so far will arrive: all of it is resent with the next flush.
+    pub(in crate::kcp) fn path_died(&mut self, nxt: Sn) {
+        self.rack.path_died(nxt);
+    }
+
     /// The clock was set back: everything in flight counts as sent at `now`.
     #[cold]
     fn start_again<O>(&mut self, transmit: &mut Transmit<'_, '_, O>, now: Time) {

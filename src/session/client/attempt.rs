@@ -22,6 +22,8 @@ use zeroize::Zeroizing;
 pub(super) struct Attempt {
     /// The addresses that are tried now, all of one family: a client has one socket.
     candidates: Vec<Candidate>,
+    /// Whether one is added from which the server answers: it is behind a NAT that gives it another port for this end.
+    meets: bool,
     /// The addresses to try if these fail.
     others: Vec<SocketAddr>,
     cid: u64,
@@ -80,6 +82,7 @@ impl Attempt {
         let (initiator, msg1) = begin(config, cid, client_sid, &random)?;
         Ok(Self {
             candidates,
+            meets: config.is_routed(),
             others,
             cid,
             client_sid,
@@ -99,6 +102,10 @@ impl Attempt {
     pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
         let next = Self::new(now, config, &self.others, rng).ok()?;
         Some(Self { denied: self.denied, ..next })
+    }
+
+    pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.candidates.iter().map(|candidate| candidate.address)
     }
 
     fn candidate(&mut self, address: SocketAddr) -> Option<&mut Candidate> {
@@ -121,10 +128,13 @@ impl Attempt {
         rng: &mut dyn CryptoRng,
     ) -> bool {
         let (is_ours, is_first) = (challenge.cid == self.cid, !self.has_cookie());
-        let Some(candidate) = self.candidate(from).filter(|_| is_ours && challenge.suite == suite.code())
-        else {
+        if !is_ours || challenge.suite != suite.code() {
             return false;
-        };
+        }
+        if self.meets && self.candidate(from).is_none() && self.candidates.len() < RACED + MET {
+            self.candidates.push(Candidate::new(from));
+        }
+        let Some(candidate) = self.candidate(from) else { return false };
         let is_awaited = is_first || candidate.has_ticket();
         candidate.take_cookie(now, challenge.epoch, challenge.cookie, rng);
         if is_awaited {
@@ -241,7 +251,7 @@ impl Attempt {
         }
         let candidate = self.candidates.get(self.greets.next()?)?;
         let client_stamp = now.wire().0;
-        let size = config.hello.min(config.session.max_datagram); // or a narrow path carries no HELLO
+        let size = config.hello_len();
         Hello { suite, protocol_id, cid, client_stamp, size }.encode(buf).ok()?;
         Some(candidate.address.into())
     }
@@ -288,6 +298,8 @@ fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
 
 /// Addresses that are tried at a time. Nobody can make a client send more HELLOs than that in a round.
 const RACED: usize = 4;
+/// Addresses that are added: somebody on the way may have forged one.
+const MET: usize = 2;
 /// Time between two rounds at first; how long that lasts; and the time after that.
 const FAST: Duration = Duration::from_millis(100);
 const FAST_FOR: Duration = Duration::from_secs(2);

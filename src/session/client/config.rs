@@ -68,6 +68,16 @@ impl ClientConfig {
         Self { session, ..Self::base() }
     }
 
+    /// Whether all addresses lead to one server: whoever gets a routing token there knows where it is.
+    pub(super) const fn is_routed(&self) -> bool {
+        !self.routing_token.is_empty()
+    }
+
+    /// Bytes of a HELLO: a narrow path carries none that is longer than its datagrams.
+    pub(super) fn hello_len(&self) -> u16 {
+        self.hello.min(self.session.max_datagram)
+    }
+
     /// The part of the token for the server.
     pub(super) fn sealed(&self) -> &[u8] {
         self.token.as_ref().map_or(&[], |token| &token.sealed)

@@ -3,25 +3,25 @@
 mod attempt;
 mod candidate;
 mod config;
+mod opening;
+mod ways;
 
 pub use config::{ClientConfig, ConnectError};
 
-use super::connection::{Connection, Next, Parts, check_close};
+use super::connection::{Connection, Next, check_close};
 use super::error::CloseTextError;
-use super::event::{CloseReason, Event, Undelivered, code};
-use super::seal::{Keys, Seal};
-use super::shape::{Mismatch, Shape};
+use super::event::{CloseReason, Event, Undelivered};
 use super::stats::RejectedDatagrams;
-use super::wire::{Accept, Data, DenyReason, KemKey, Msg2, Packet, PacketError};
-use super::{Random, Suite, hash_key, random};
+use super::wire::{Challenge, Data, Hello, Packet, PacketError};
+use super::{Random, Suite, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::time::Time;
-use attempt::{Answer, Attempt};
+use attempt::Attempt;
 use rand_core::CryptoRng;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use ways::{Present, WayAnswer, Ways};
 use zeroize::Zeroizing;
 
 /// The client's end of a session, without I/O: a [`Machine`] with events. After any call, drain
@@ -34,6 +34,8 @@ pub struct Client {
     config: ClientConfig,
     random: Random,
     state: State,
+    /// The addresses that lead to the server, while a session is up that may use another one.
+    ways: Option<Box<Ways>>,
     scratch: Vec<u8>,
     closed: Option<CloseReason>,
     rejection: Box<[u8]>,
@@ -85,6 +87,7 @@ impl Client {
             config: config.clone(),
             random: Random(Box::new(rng)),
             state: State::Idle,
+            ways: None,
             scratch: Vec::new(),
             closed: None,
             rejection: Box::default(),
@@ -237,9 +240,18 @@ impl Client {
         }
         match &mut self.state {
             State::Connected(connection)
-                if connection.answers_to(header.sid) && from.address == connection.peer_addr() =>
+                if connection.answers_to(header.sid)
+                    && (from.address == connection.peer_addr()
+                        || self.ways.as_ref().is_some_and(|ways| ways.has(from.address))) =>
             {
-                connection.handle_data(now, from, (header, datagram), &mut self.scratch);
+                let address = connection.peer_addr();
+                if from.address != address {
+                    connection.handle_from_elsewhere(now, from, (header, datagram), &mut self.scratch);
+                } else if connection.handle_data(now, from, (header, datagram), &mut self.scratch)
+                    && let Some(ways) = &mut self.ways
+                {
+                    ways.on_heard(now, address);
+                }
             }
             _ => self.rejected.stranger += 1,
         }
@@ -258,6 +270,9 @@ impl Client {
             (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, from, &deny),
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
             (State::Connecting(_), Ok(Packet::KemKey(key))) => self.on_kem_key(now, from, &key),
+            (State::Connected(_), Ok(Packet::Challenge(challenge))) => {
+                self.on_challenge_of_way(now, from, &challenge)
+            }
             (State::Connected(connection), Ok(Packet::Reset(reset))) => {
                 let is_ours = from == connection.peer_addr() && connection.is_reset_by(&reset);
                 if is_ours {
@@ -270,56 +285,16 @@ impl Client {
         self.rejected.stranger += u64::from(!is_ours);
     }
 
-    fn on_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
-        let State::Connecting(attempt) = &mut self.state else { return false };
-        let Some(answer) = attempt.on_accept(from, &self.config, accept) else { return false };
-        let payload = answer.payload.clone();
-        let Ok(msg2) = Msg2::decode(&payload) else { return false };
-        if msg2.rejected == Some(code::SHAPE) {
-            let mismatch = Shape::of(&self.config.session).compare(msg2.said.user);
-            let reason = DenyReason::Shape(mismatch.unwrap_or(Mismatch::UNNAMED));
-            log::debug!("denied by {from}: {reason}");
-            self.fail(CloseReason::Denied(reason));
-            return true;
-        }
-        if let Some(code) = msg2.rejected {
-            self.rejection = msg2.said.user.into();
-            self.fail(CloseReason::Rejected(code));
-            return true;
-        }
-        let Some(keys) = attempt.complete(accept, msg2.server_sid, answer) else { return true };
-        self.go_up(now, from, keys, &msg2)
-    }
-
-    fn on_kem_key(&mut self, now: Time, from: SocketAddr, key: &KemKey<'_>) -> bool {
-        let State::Connecting(attempt) = &mut self.state else { return false };
-        let Some(answer) = attempt.on_kem_key(from, self.config.suite, key) else { return false };
-        let Answer { from, keys, payload } = answer;
-        Msg2::decode(&payload).is_ok_and(|msg2| self.go_up(now, from, keys, &msg2))
-    }
-
-    /// The handshake is over.
-    fn go_up(&mut self, now: Time, from: SocketAddr, keys: Keys, msg2: &Msg2<'_>) -> bool {
-        let State::Connecting(attempt) = &mut self.state else { return false };
-        let parts = Parts {
-            seal: Seal::new(now, keys),
-            peer_sid: msg2.server_sid,
-            own_sid: attempt.client_sid,
-            reset_token: msg2.reset_token,
-            peer: from,
-            conv: msg2.server_sid,
-            max_datagram: msg2.said.max_datagram,
-            features: msg2.said.features,
-            moves: false, // a server keeps its address
-            is_client: true,
-            tail: u16::try_from(self.config.routing_token.len()).unwrap_or_default(),
-            seed: hash_key(&mut *self.random.0),
-            user: msg2.said.user.into(),
-            ticket: msg2.ticket,
+    /// Another way to the server has answered. Returns whether it was asked.
+    fn on_challenge_of_way(&mut self, now: Time, from: SocketAddr, challenge: &Challenge) -> bool {
+        let (State::Connected(connection), Some(ways)) = (&mut self.state, &mut self.ways) else {
+            return false;
         };
-        let session = Arc::new(self.config.session.clone());
-        let Ok(connection) = Connection::new(now, &session, parts) else { return false };
-        self.state = State::Connected(Box::new(connection));
+        let Some(answer) = ways.on_challenge(now, from, challenge, present(connection)) else { return false };
+        if answer != WayAnswer::Stay && connection.is_connected() {
+            ways.moved(now, connection.peer_addr());
+            connection.reach_at(now, from, answer == WayAnswer::Flee);
+        }
         true
     }
 
@@ -330,6 +305,15 @@ impl Client {
             State::Connected(connection) => {
                 if connection.wants_random() {
                     connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
+                }
+                if let Some(ways) = self.ways.as_mut().filter(|_| connection.is_connected()) {
+                    ways.update(now, present(connection), || u64::from_le_bytes(random(&mut *self.random.0)));
+                    if let Some((address, cid)) = ways.poll(connection.peer_addr()) {
+                        let (suite, size) = (self.config.suite.code(), self.config.hello_len());
+                        let (protocol_id, client_stamp) = (self.config.session.protocol_id, now.wire().0);
+                        Hello { suite, protocol_id, cid, client_stamp, size }.encode(out).ok()?;
+                        return Some(address.into());
+                    }
                 }
                 if let Some(server) = connection.write_ciphertext(now, out) {
                     return Some(server.into());
@@ -352,6 +336,12 @@ impl Client {
         self.now = self.now.max(now);
         self.now
     }
+}
+
+/// The way that a session uses.
+fn present(connection: &Connection) -> Present {
+    let (asked, rtt) = connection.asked();
+    Present { address: connection.peer_addr(), asked, rtt, patience: connection.patience() }
 }
 
 impl Machine for Client {
@@ -398,8 +388,11 @@ impl Machine for Client {
     /// without a spare one keeps its number.
     fn path_changed(&mut self, now: Time) -> bool {
         let now = self.tick(now);
-        if let Some(connection) = self.connection_mut() {
+        if let State::Connected(connection) = &mut self.state {
             connection.path_changed(now);
+            if let Some(ways) = &mut self.ways {
+                ways.plan(now);
+            }
         }
         self.config.suite != Suite::Checked
     }
@@ -407,7 +400,11 @@ impl Machine for Client {
     fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
             State::Connecting(attempt) => Some(attempt.check()),
-            State::Connected(connection) => connection.poll_timeout(),
+            State::Connected(connection) => {
+                let ways = self.ways.as_ref().filter(|_| connection.is_connected());
+                let asks = ways.map(|ways| ways.check(present(connection)));
+                connection.poll_timeout().into_iter().chain(asks).min()
+            }
             State::Idle | State::Failed => None,
         }
     }

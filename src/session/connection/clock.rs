@@ -28,7 +28,7 @@ pub(super) struct Keepalive {
     pub(super) heard: Time,
     spoke: Time,
     /// When something was last sent whose answer measures the path: a ping, or a packet that asks for an ACK.
-    asked: Time,
+    pub(super) asked: Time,
     /// Packets sent since then that have more than signs of life and that the peer does not answer.
     unasked: u8,
     /// Pings since one was answered.
@@ -179,6 +179,11 @@ impl Keepalive {
     /// Asks for an answer that proves how long a round trip takes.
     pub(super) const fn ask_now(&mut self) {
         self.ping_now = true;
+    }
+
+    /// Asks until the peer is heard, as at the beginning.
+    pub(super) const fn ask_until_heard(&mut self) {
+        self.unheard = true;
     }
 
     pub(super) const fn on_answer(&mut self) {

@@ -5,11 +5,13 @@
 use super::Connection;
 use super::path::Route;
 use super::transmit::Out;
+use crate::machine::Arrival;
 use crate::session::cookie::is_reset;
 use crate::session::event::CloseReason;
-use crate::session::wire::{Frame, NewId, Reset};
+use crate::session::wire::{Data, Frame, NewId, Reset};
 use crate::time::Time;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What one end knows about the numbers of the session. A server's needs none without masks.
@@ -190,6 +192,32 @@ impl Connection {
         }
         self.forget_path(now);
         self.keepalive.ask_now();
+    }
+
+    /// Takes a datagram of the server by another address that leads to it. A question there whether this end is where it was is not answered: it is at the
+    /// address that it sends to.
+    pub(in crate::session) fn handle_from_elsewhere(
+        &mut self,
+        now: Time,
+        from: Arrival,
+        datagram: (Data, &mut [u8]),
+        scratch: &mut Vec<u8>,
+    ) {
+        let response = self.path.response.take();
+        let address = self.path.route.address;
+        self.handle_data(now, Arrival { address, ..from }, datagram, scratch);
+        self.path.response = response;
+    }
+
+    /// Another address leads to the server, and is used from now on. `is_dead`: nothing that was sent to the old one lately has arrived.
+    pub(in crate::session) fn reach_at(&mut self, now: Time, address: SocketAddr, is_dead: bool) {
+        let old = self.begin_at(address);
+        self.path_changed(now);
+        if is_dead {
+            self.lanes.blocks().for_each(|(_, kcp)| kcp.path_died(now));
+        }
+        self.keepalive.ask_until_heard();
+        self.note_move(old);
     }
 
     /// Whether packets of the server may have this number.

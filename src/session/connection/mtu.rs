@@ -258,7 +258,7 @@ impl Connection {
     }
 
     /// How long an acknowledgement may take.
-    pub(super) fn patience(&self) -> Duration {
+    pub(in crate::session) fn patience(&self) -> Duration {
         self.measured.patience(self.lanes.config.ack_delay)
     }
 }

@@ -110,6 +110,11 @@ impl Connection {
         }
     }
 
+    /// When a packet last left that the peer has to answer, and the round trip, 0 before the first.
+    pub(in crate::session) fn asked(&self) -> (Time, Duration) {
+        (self.keepalive.asked, self.measured.rtt.smoothed())
+    }
+
     /// Forgets what was measured of the path.
     pub(super) fn forget_path(&mut self, now: Time) {
         self.lanes.blocks().for_each(|(_, kcp)| kcp.path_changed(now));

@@ -7,7 +7,7 @@ use super::loss::Told;
 use super::path::Came;
 use super::{Connection, Peer, Pending};
 use crate::channel::{CHANNELS_MAX, ReadError};
-use crate::machine::Arrival;
+use crate::machine::{Arrival, is_beside_udp};
 use crate::packet::Acks;
 use crate::seq::Seq16;
 use crate::session::config::{DATAGRAM_MAX, SessionConfig};
@@ -311,13 +311,17 @@ impl Connection {
     pub(super) fn on_moved(&mut self, now: Time, old: SocketAddr) {
         let from = self.path.route.address;
         self.on_stale_token(now);
-        self.stats.rare_mut().moves += 1;
-        let Pending { moved, .. } = &mut self.events;
-        let first = moved.as_ref().map_or(old, |moved| moved.0);
-        *moved = (first != from).then(|| Box::new((first, from)));
-        if old.ip().to_canonical() != from.ip().to_canonical() {
+        self.note_move(old);
+        if old.ip().to_canonical() != from.ip().to_canonical() || is_beside_udp(old) != is_beside_udp(from) {
             self.forget_path(now);
         }
+    }
+
+    pub(super) fn note_move(&mut self, old: SocketAddr) {
+        self.stats.rare_mut().moves += 1;
+        let (from, Pending { moved, .. }) = (self.path.route.address, &mut self.events);
+        let first = moved.as_ref().map_or(old, |moved| moved.0);
+        *moved = (first != from).then(|| Box::new((first, from)));
     }
 
     /// Most bytes of segments in a packet, with whole headers: the work for compact ones is no more than for whole ones.

@@ -17,7 +17,7 @@ use crate::session::exchange::{Attempt, HandshakeError, Responder};
 use crate::session::random;
 use crate::session::seats::{Entry, has_share};
 use crate::session::token::{Grant, NONCE_LEN, TokenError, Verifier};
-use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1, PacketError};
+use crate::session::wire::{CHALLENGE_LEN, Challenge, Connect, DenyReason, Hello, Msg1, PacketError};
 use crate::time::Time;
 use siphasher::sip::SipHasher24;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use zeroize::Zeroizing;
 impl Server {
     /// Answers a HELLO with a cookie, and keeps no state for it.
     pub(super) fn on_hello(&mut self, now: Time, arrival: Arrival, hello: &Hello) {
-        let &Hello { suite, protocol_id, cid, client_stamp, size: _ } = hello;
+        let &Hello { suite, protocol_id, cid, client_stamp, size } = hello;
         let from = arrival.address;
         if let Err(refused) = self.check_offer(suite, protocol_id, arrival.underlay) {
             self.count(now, from, refused);
@@ -42,7 +42,7 @@ impl Server {
         }
         let claim = Claim { address: from, suite, protocol_id, cid };
         self.challenge(now, claim, client_stamp);
-        if let Some(address) = direct(from) {
+        if let Some(address) = direct(from).filter(|_| size >= PUNCHING_HELLO_MIN) {
             self.challenge(now, Claim { address, ..claim }, client_stamp);
         }
     }
@@ -278,6 +278,10 @@ impl Server {
         hasher.finish()
     }
 }
+
+/// Fewest bytes of a HELLO that is answered both by the relay and directly: both answers together are 0.07 of it at most.
+const PUNCHING_HELLO_MIN: u16 = 1029;
+const _: () = assert!(200 * CHALLENGE_LEN <= 7 * PUNCHING_HELLO_MIN as usize);
 
 /// Verifies tokens, and knows which clients are connected: when the token of each was made, and its session.
 #[derive(Debug)]

@@ -1,0 +1,250 @@
+//! The addresses that lead to the server while a session is up: which one is used, and when the others are asked.
+//!
+//! They are asked as before the session: by a HELLO to each, and a CHALLENGE is the answer. A relay passes the HELLO on, and then the host opens its NAT for
+//! what this end sends directly. So a session that began by the relay moves to a shorter way once there is one, and one whose way has died moves to any that
+//! answers. Nobody but an observer can forge an answer. Whether a way carries the session shows once the server is heard there: until it is, a
+//! better one is only tried, and one on which the server was not heard is not tried again soon.
+
+use crate::session::wire::Challenge;
+use crate::time::Time;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct Ways {
+    all: Vec<Way>,
+    /// How many of them were there when the session began.
+    told: usize,
+    /// When the server was last heard by the way in use, or began to be.
+    heard: Time,
+    /// What waits for an answer there.
+    waits: Option<Waits>,
+    /// Whether the server was heard there at all.
+    is_proven: bool,
+    round: Option<Round>,
+    /// How many rounds there were since the way in use was chosen.
+    rounds: usize,
+    next_round: Time,
+}
+
+#[derive(Debug)]
+struct Way {
+    address: SocketAddr,
+    /// It is not used until then, because it did not carry the session.
+    barred: Time,
+    /// How often it did not.
+    failures: u32,
+}
+
+/// Packets that the server has to answer, and has not.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    /// When the first one left, and the last one.
+    since: Time,
+    last: Time,
+    count: u32,
+}
+
+/// A HELLO to each way.
+#[derive(Debug)]
+struct Round {
+    cid: u64,
+    began: Time,
+    asks: Range<usize>,
+    /// Whether the way in use is asked as well, because it may be dead.
+    asks_all: bool,
+}
+
+/// What follows from an answer by a way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum WayAnswer {
+    Stay,
+    /// It is shorter than the way in use.
+    Move,
+    /// The server does not answer by the way in use.
+    Flee,
+}
+
+/// What is known of the way in use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Present {
+    pub(super) address: SocketAddr,
+    /// When a packet last left that the server has to answer.
+    pub(super) asked: Time,
+    /// How long an answer takes, or 0 while that is unknown; and how long it may take.
+    pub(super) rtt: Duration,
+    pub(super) patience: Duration,
+}
+
+impl Way {
+    const fn new(address: SocketAddr) -> Self {
+        Self { address, barred: Time::ZERO, failures: 0 }
+    }
+}
+
+impl Ways {
+    /// `None`: there is only one.
+    pub(super) fn new(now: Time, addresses: impl Iterator<Item = SocketAddr>) -> Option<Self> {
+        let all: Vec<_> = addresses.map(Way::new).collect();
+        let next_round = now + Duration::from_millis(PLANNED[0]);
+        let ways = Self {
+            told: all.len(),
+            all,
+            heard: now,
+            waits: None,
+            is_proven: true,
+            round: None,
+            rounds: 0,
+            next_round,
+        };
+        (ways.all.len() > 1).then_some(ways)
+    }
+
+    pub(super) fn has(&self, address: SocketAddr) -> bool {
+        self.all.iter().any(|way| way.address == address)
+    }
+
+    /// An authentic packet has come by the way in use.
+    pub(super) fn on_heard(&mut self, now: Time, address: SocketAddr) {
+        (self.heard, self.waits) = (now, None);
+        if !std::mem::replace(&mut self.is_proven, true)
+            && let Some(way) = self.all.iter_mut().find(|way| way.address == address)
+        {
+            way.failures = 0;
+        }
+    }
+
+    /// Takes an answer. `None`: it is none.
+    pub(super) fn on_challenge(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        challenge: &Challenge,
+        present: Present,
+    ) -> Option<WayAnswer> {
+        let round = self.round.as_ref().filter(|round| round.cid == challenge.cid)?;
+        let took = now.since(round.began);
+        if from == present.address {
+            self.waits = None; // it is not dead
+            return Some(WayAnswer::Stay);
+        }
+        if !self.has(from) {
+            self.meet(from);
+        }
+        let is_barred = self.all.iter().any(|way| way.address == from && way.barred > now);
+        let is_shorter = self.is_proven && took + LEAST_GAIN < present.rtt - present.rtt / SHORTER_BY;
+        Some(match self.is_silent(now, present) {
+            _ if is_barred => WayAnswer::Stay,
+            true => WayAnswer::Flee,
+            false if is_shorter => WayAnswer::Move,
+            false => WayAnswer::Stay,
+        })
+    }
+
+    /// The server answers from another address, because the NAT before it gives it another port for this end.
+    fn meet(&mut self, address: SocketAddr) {
+        self.all.truncate(self.told + MET - 1); // the last one may be out of date, or forged
+        self.all.push(Way::new(address));
+    }
+
+    /// The session uses this way from now on, and has used the other.
+    pub(super) fn moved(&mut self, now: Time, old: SocketAddr) {
+        if !self.is_proven
+            && let Some(way) = self.all.iter_mut().find(|way| way.address == old)
+        {
+            way.failures = (way.failures + 1).min(BARRED_MOST);
+            way.barred = now + BARRED * (1 << (way.failures - 1));
+        }
+        (self.heard, self.waits, self.is_proven) = (now, None, false);
+        self.plan(now);
+    }
+
+    /// Asks again soon: another network leads to the server.
+    pub(super) fn plan(&mut self, now: Time) {
+        (self.rounds, self.round) = (0, None);
+        self.next_round = now + Duration::from_millis(PLANNED[0]);
+    }
+
+    /// Whether the server does not answer by the way in use.
+    fn is_silent(&self, now: Time, present: Present) -> bool {
+        self.waits.is_some_and(|waits| waits.until(present) <= now)
+    }
+
+    /// Notes that time has passed, and that packets may have left.
+    pub(super) fn update(&mut self, now: Time, present: Present, cid: impl FnOnce() -> u64) {
+        if present.asked > self.heard {
+            self.waits = Some(Waits::next(self.waits, present.asked));
+        }
+        let asks_all = self.next_silent() <= now && self.is_silent(now, present);
+        if self.next_round <= now || asks_all {
+            self.rounds += 1;
+            let ms = PLANNED.get(self.rounds).copied().unwrap_or(PLANNED_LATER);
+            self.next_round = now + Duration::from_millis(ms);
+            self.round = Some(Round { cid: cid(), began: now, asks: 0..self.all.len(), asks_all });
+        }
+    }
+
+    /// When another round may begin because the server is silent.
+    fn next_silent(&self) -> Time {
+        let Some(round) = &self.round else { return Time::ZERO };
+        let is_new = self.waits.is_none_or(|waits| round.began.since(waits.since) < FAST_FOR);
+        round.began + if is_new { FAST } else { SLOW }
+    }
+
+    /// Where the next HELLO goes, and its number.
+    pub(super) fn poll(&mut self, present: SocketAddr) -> Option<(SocketAddr, u64)> {
+        let round = self.round.as_mut()?;
+        loop {
+            let address = self.all.get(round.asks.next()?)?.address;
+            if address != present || round.asks_all {
+                return Some((address, round.cid));
+            }
+        }
+    }
+
+    /// When [`poll`](Self::poll) has something next.
+    pub(super) fn check(&self, present: Present) -> Time {
+        if let Some(round) = self.round.as_ref().filter(|round| !round.asks.is_empty()) {
+            return round.began;
+        }
+        let waits = (present.asked > self.heard).then(|| Waits::next(self.waits, present.asked));
+        let silent = waits.map_or(Time::NEVER, |waits| waits.until(present).max(self.next_silent()));
+        self.next_round.min(silent)
+    }
+}
+
+impl Waits {
+    /// Another one may have left.
+    fn next(before: Option<Self>, last: Time) -> Self {
+        let Self { since, last: earlier, count } = before.unwrap_or(Self { since: last, last, count: 1 });
+        Self { since, last, count: count + u32::from(last > earlier) }
+    }
+
+    /// Until when the server may be silent: a single packet may be lost.
+    fn until(self, present: Present) -> Time {
+        let patience = present.patience.max(SILENCE);
+        self.since + if self.count < FEW { FEW_TAKE * patience } else { patience }
+    }
+}
+
+/// When the other ways are asked after one was chosen, ms after each other.
+const PLANNED: [u64; 6] = [100, 300, 700, 1500, 3000, 6000];
+/// The same later: a relay forgets a link after 120 s.
+const PLANNED_LATER: u64 = 50_000;
+/// A way that is used answers within this time, or within the time that an answer may take. Fewer packets than that may all be lost.
+const SILENCE: Duration = Duration::from_millis(150);
+const FEW: u32 = 4;
+const FEW_TAKE: u32 = 6;
+/// Time between two rounds while the server does not answer at first; how long that lasts; and the time after that.
+const FAST: Duration = Duration::from_millis(150);
+const FAST_FOR: Duration = Duration::from_secs(2);
+const SLOW: Duration = Duration::from_secs(1);
+/// A way is better whose answer took an eighth less, and that much less.
+const SHORTER_BY: u32 = 8;
+const LEAST_GAIN: Duration = Duration::from_millis(1);
+/// Ways that are added.
+const MET: usize = 2;
+/// How long a way is not used again that did not carry the session; twice as long after each further time.
+const BARRED: Duration = Duration::from_secs(10);
+const BARRED_MOST: u32 = 6;
