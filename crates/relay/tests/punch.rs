@@ -123,3 +123,27 @@ fn without_traffic_to_show_it_a_lossy_way_is_not_given_up() {
         assert!(moves(&internet) <= before + 1, "seed {seed}: {before}, then {}", moves(&internet));
     }
 }
+
+#[test]
+fn whoever_forges_answers_gains_a_silence_now_and_then_and_never_the_session() {
+    let mut silences = Vec::new();
+    for seed in 0..20 {
+        let (mut internet, _) = joined(seed, [Kind::Cone; 2], 0.02);
+        internet.is_observed = true;
+        silences.push(talk(&mut internet, 600));
+        assert_eq!(internet.sessions.len(), 1, "seed {seed}");
+    }
+    silences.sort();
+    println!("silent for {:?} (median), {:?} at most", silences[10], silences[19]);
+    assert!(silences[19] < Duration::from_millis(1500), "{silences:?}");
+}
+
+#[test]
+fn a_guest_connects_although_somebody_forges_answers_before_the_host() {
+    for seed in 0..20 {
+        let mut internet = Internet::new(seed, [Kind::Restricted; 2], 0.02);
+        internet.is_observed = true;
+        internet.join();
+        assert!(internet.run_until(5000, |internet| internet.guest.is_connected()), "seed {seed}");
+    }
+}

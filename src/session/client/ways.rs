@@ -20,6 +20,8 @@ pub(super) struct Ways {
     heard: Time,
     /// What waits for an answer there.
     waits: Option<Waits>,
+    /// How often an answer there has ended its silence since it was heard.
+    excuses: u8,
     /// Whether the server was heard there at all.
     is_proven: bool,
     round: Option<Round>,
@@ -93,6 +95,7 @@ impl Ways {
             all,
             heard: now,
             waits: None,
+            excuses: 0,
             is_proven: true,
             round: None,
             rounds: 0,
@@ -107,7 +110,7 @@ impl Ways {
 
     /// An authentic packet has come by the way in use.
     pub(super) fn on_heard(&mut self, now: Time, address: SocketAddr) {
-        (self.heard, self.waits) = (now, None);
+        (self.heard, self.waits, self.excuses) = (now, None, 0);
         if !std::mem::replace(&mut self.is_proven, true)
             && let Some(way) = self.all.iter_mut().find(|way| way.address == address)
         {
@@ -126,7 +129,9 @@ impl Ways {
         let round = self.round.as_ref().filter(|round| round.cid == challenge.cid)?;
         let took = now.since(round.began);
         if from == present.address {
-            self.waits = None; // it is not dead
+            if self.is_proven && self.excuses < EXCUSES {
+                (self.waits, self.excuses) = (None, self.excuses + 1);
+            }
             return Some(WayAnswer::Stay);
         }
         if !self.has(from) {
@@ -156,7 +161,7 @@ impl Ways {
             way.failures = (way.failures + 1).min(BARRED_MOST);
             way.barred = now + BARRED * (1 << (way.failures - 1));
         }
-        (self.heard, self.waits, self.is_proven) = (now, None, false);
+        (self.heard, self.waits, self.excuses, self.is_proven) = (now, None, 0, false);
         self.plan(now);
     }
 
@@ -243,6 +248,8 @@ const SLOW: Duration = Duration::from_secs(1);
 /// A way is better whose answer took an eighth less, and that much less.
 const SHORTER_BY: u32 = 8;
 const LEAST_GAIN: Duration = Duration::from_millis(1);
+/// An answer may be forged, so that many at most stand in for the server.
+const EXCUSES: u8 = 2;
 /// Ways that are added.
 const MET: usize = 2;
 /// How long a way is not used again that did not carry the session; twice as long after each further time.

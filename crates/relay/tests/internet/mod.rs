@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
+use whitewater::inside::session::wire::{Challenge, Hello, Packet};
 use whitewater::machine::Machine;
 use whitewater::rand_core::Rng as _;
 use whitewater::session::token::{Order, PublicToken};
@@ -22,6 +23,8 @@ use whitewater_sim::SimRng;
 pub(crate) const LEG: Duration = Duration::from_millis(30);
 
 const RELAY: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 1), 4100);
+/// Takes everything, and says nothing else.
+const OBSERVER: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 66), 6666);
 const UNIX: u64 = 1_900_000_000;
 const SIDES: usize = 2;
 
@@ -52,6 +55,8 @@ pub(crate) struct Internet {
     /// The part of datagrams that is lost, and from when on none gets straight from one player to the other.
     pub(crate) loss: f64,
     pub(crate) is_cut: bool,
+    /// Somebody on the way answers each question of the guest, before anybody else.
+    pub(crate) is_observed: bool,
     sides: [Side; SIDES],
     under_way: BinaryHeap<Reverse<Sent>>,
     rng: SimRng,
@@ -83,6 +88,7 @@ impl Internet {
             bytes: (0, 0),
             loss,
             is_cut: false,
+            is_observed: false,
             sides: [side(1, kinds[0]), side(2, kinds[1])],
             under_way: BinaryHeap::new(),
             rng: SimRng::new(seed, 3),
@@ -221,6 +227,17 @@ impl Internet {
     }
 
     fn send(&mut self, from: SocketAddr, to: SocketAddr, datagram: Vec<u8>) {
+        if self.is_observed
+            && let Ok(Packet::Hello(Hello { suite, cid, client_stamp, .. })) =
+                Packet::decode(datagram.get(..1200).unwrap_or_default())
+        {
+            let (epoch, cookie) = (1, [7; 16]);
+            let mut datagram = Vec::new();
+            Challenge { suite, cid, client_stamp, epoch, cookie }.encode(&mut datagram).unwrap();
+            self.count += 1;
+            let (at, count) = (self.now + Duration::from_millis(1), self.count);
+            self.under_way.push(Reverse(Sent { at, count, from: OBSERVER.into(), to: from, datagram }));
+        }
         let fraction = f64::from(self.rng.next_u32()) / f64::from(u32::MAX);
         if fraction >= self.loss {
             self.count += 1;
