@@ -20,6 +20,8 @@ pub(super) struct Ways {
     heard: Time,
     /// What waits for an answer there.
     waits: Option<Waits>,
+    /// How long its answer to a HELLO took: so long the server may be silent at least.
+    took: Duration,
     /// How often an answer there has ended its silence since it was heard.
     excuses: u8,
     /// Whether the server was heard there at all.
@@ -95,6 +97,7 @@ impl Ways {
             all,
             heard: now,
             waits: None,
+            took: Duration::ZERO,
             excuses: 0,
             is_proven: true,
             round: None,
@@ -155,6 +158,7 @@ impl Ways {
 
     /// The session uses this way from now on, and has used the other.
     pub(super) fn moved(&mut self, now: Time, old: SocketAddr) {
+        self.took = self.round.as_ref().map_or(Duration::ZERO, |round| now.since(round.began));
         if !self.is_proven
             && let Some(way) = self.all.iter_mut().find(|way| way.address == old)
         {
@@ -173,7 +177,12 @@ impl Ways {
 
     /// Whether the server does not answer by the way in use.
     fn is_silent(&self, now: Time, present: Present) -> bool {
-        self.waits.is_some_and(|waits| waits.until(present) <= now)
+        self.waits.is_some_and(|waits| waits.until(self.patience(present)) <= now)
+    }
+
+    /// How long an answer may take.
+    fn patience(&self, present: Present) -> Duration {
+        present.patience.max(2 * self.took).max(SILENCE)
     }
 
     /// Notes that time has passed, and that packets may have left.
@@ -214,7 +223,8 @@ impl Ways {
             return round.began;
         }
         let waits = (present.asked > self.heard).then(|| Waits::next(self.waits, present.asked));
-        let silent = waits.map_or(Time::NEVER, |waits| waits.until(present).max(self.next_silent()));
+        let silent =
+            waits.map_or(Time::NEVER, |waits| waits.until(self.patience(present)).max(self.next_silent()));
         self.next_round.min(silent)
     }
 }
@@ -227,8 +237,7 @@ impl Waits {
     }
 
     /// Until when the server may be silent: a single packet may be lost.
-    fn until(self, present: Present) -> Time {
-        let patience = present.patience.max(SILENCE);
+    fn until(self, patience: Duration) -> Time {
         self.since + if self.count < FEW { FEW_TAKE * patience } else { patience }
     }
 }
