@@ -49,6 +49,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("session_loss.rs"),
         include_str!("session_memory.rs"),
         include_str!("session_paths.rs"),
+        include_str!("session_race.rs"),
         include_str!("session_timers.rs"),
         include_str!("session.rs"),
         include_str!("../crates/web/tests/hostile.rs"),
