@@ -137,6 +137,12 @@ relay-load seconds="3":
     cargo build -q --release -p whitewater-relay
     cargo run -q --release -p whitewater-relay --example load -- {{ seconds }}
 
+# Lets players behind NATs of each kind meet, so many times each, in namespaces of Linux, and prints how they connect and in how many ms; needs iproute2,
+# nftables, and a TUN device. `just relay` tests the same.
+nat runs="1":
+    cargo build -q --release -p whitewater-relay --example player
+    NAT_RUNS={{ runs }} cargo test -q --release -p whitewater-relay --test nat -- --nocapture every | grep --line-buffered '^[|s]'
+
 # Checks the library for Windows, macOS, iOS and Android.
 platforms:
     for target in x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-apple-darwin aarch64-apple-darwin aarch64-apple-ios aarch64-linux-android; do \
