@@ -18,6 +18,7 @@ use whitewater::rand_core::{Rng as _, UnwrapErr};
 use whitewater::session::{self, ClientState, shard_of};
 use whitewater::{Channel, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig};
 use whitewater_sim::SimRng;
+use whitewater_udp::{Mode, Port};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -171,6 +172,43 @@ fn forged_datagrams_for_an_old_version_are_handed_on_or_counted_as_lost() {
     drop(tell);
     let (is_superseded, read, taken) = old.join().unwrap();
     assert!(is_superseded && read == 0 && taken <= handed_on, "{read} {taken} {handed_on}");
+}
+
+#[test]
+fn trains_of_datagrams_that_the_system_joins_are_all_read_across_a_takeover() {
+    const TRAIN: u64 = 40;
+    let game = Game::new("");
+    let mut sender: Port = Port::new(unblocked(), Mode::Whole, 1).unwrap();
+    let mut send_train = || {
+        for _ in 0..TRAIN {
+            sender.stage().extend_from_slice(&[9; 200]);
+            sender.commit(game.socket.local_addr().unwrap(), 0);
+        }
+        sender.flush();
+    };
+    let take_over = || Server::take_over(game.socket.try_clone().unwrap(), &game.dir, &config()).unwrap();
+    let read_trains = |server: &mut Server, send_train: &mut dyn FnMut()| {
+        for train in 1..=10 {
+            send_train();
+            let deadline = Instant::now() + PATIENCE;
+            while server.socket_traffic().received < train * TRAIN {
+                assert!(Instant::now() < deadline, "{:?} after {train} trains", server.socket_traffic());
+                server.pump().unwrap();
+            }
+        }
+        assert_eq!(server.stats().datagrams, 10 * TRAIN);
+    };
+    let mut old = take_over();
+    read_trains(&mut old, &mut send_train);
+    let (tell, told) = channel::<()>();
+    let old = thread::spawn(move || {
+        while !matches!(told.try_recv(), Err(TryRecvError::Disconnected)) {
+            old.poll(Some(Duration::from_millis(10))).unwrap();
+        }
+    });
+    read_trains(&mut take_over(), &mut send_train);
+    drop(tell);
+    old.join().unwrap();
 }
 
 #[test]

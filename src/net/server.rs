@@ -17,7 +17,7 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater_udp::{Port, Socket, bind, local_ip_for};
+use whitewater_udp::{Mode, Port, Socket, bind, local_ip_for};
 
 /// A server: many sessions on one UDP socket, driven by calls from your loop. It never blocks and has no thread.
 ///
@@ -63,13 +63,14 @@ impl Server {
         Self::from_socket(bind(addr)?, config)
     }
 
-    /// Makes a server from a socket that is bound but not connected. The socket becomes non-blocking.
+    /// Makes a server from a socket that is bound but not connected. The socket becomes non-blocking. Where quinn-udp or a driver of this
+    /// library had it before, the system may join datagrams (GRO), which is noticed. Turn it off if you have turned it on by yourself.
     ///
     /// # Errors
     ///
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
-        let (port, sessions) = server(socket, config)?;
+        let (port, sessions) = server(socket, mode(&config.session), config)?;
         Ok(Self::over(port, Clock::new(), sessions).of_sessions())
     }
 
@@ -128,7 +129,10 @@ impl Server {
     /// feature `batch`. Also the errors of [`from_socket`](Self::from_socket). The old process goes on then.
     pub fn take_over(socket: UdpSocket, dir: impl AsRef<Path>, config: &ServerConfig) -> io::Result<Self> {
         let claim = Claim::new(dir.as_ref())?;
-        let mut server = Self::from_socket(socket, &ServerConfig { shard: claim.shard, ..config.clone() })?;
+        let config = ServerConfig { shard: claim.shard, ..config.clone() };
+        // Each process lets the system join datagrams for all of them, now or later. So all read by the calls that take these apart.
+        let (port, sessions) = server(socket, Mode::Whole, &config)?;
+        let mut server = Self::over(port, Clock::new(), sessions).of_sessions();
         let owner = server.line.port.bell()?;
         server.line.generations = Some(Generations::take_over(claim, owner, session::Server::handle_own)?);
         Ok(server)
@@ -306,9 +310,10 @@ impl Server {
 /// Sessions of a server, on a socket of any kind.
 pub(super) fn server<S: Socket>(
     socket: UdpSocket,
+    mode: Mode,
     config: &ServerConfig,
 ) -> io::Result<(Port<S>, session::Server)> {
-    let port = Port::new(socket, mode(&config.session), MANY_PEERS)?;
+    let port = Port::new(socket, mode, MANY_PEERS)?;
     let session = within(&config.session, port.may_fragment());
     let config = ServerConfig { session, ..config.clone() };
     Ok((port, session::Server::new(&config, random()?).map_err(Error::from)?))

@@ -26,7 +26,8 @@ pub(crate) struct Offload {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "every driver of a port chooses one")]
 pub enum Mode {
-    /// std's calls, one per datagram, whatever the system offers.
+    /// std's calls, one per datagram, whatever the system offers. Only a socket on which batched calls were used before keeps
+    /// them, in this and every mode.
     Plain,
     /// Fragmentation is allowed, as the system does by default. Uses std's calls if the system cannot
     /// preserve that, and also as long as datagrams come one at a time, for which the batched calls cost
@@ -41,7 +42,8 @@ pub enum Mode {
 }
 
 impl Offload {
-    /// Makes the socket non-blocking.
+    /// Makes the socket non-blocking. If batched calls have been used on it before, the system may join datagrams that arrive, which
+    /// only these calls take apart again: then they are used from the start, in every mode.
     pub(crate) fn new(socket: &impl Socket, is_connected: bool, mode: Mode) -> Self {
         let (is_late, needs_many) = match mode {
             Mode::Plain => (false, false),
@@ -52,12 +54,14 @@ impl Offload {
                 (is_late, !is_late)
             }
         };
-        Self {
-            is_connected,
-            many: if needs_many { Many::new(socket) } else { None },
-            is_late,
-            has_fragments: mode != Mode::Unmarked || !is_late,
+        let has_fragments = mode != Mode::Unmarked || !is_late;
+        let mut offload = Self { is_connected, many: None, is_late, has_fragments };
+        if needs_many {
+            offload.many = Many::new(socket);
+        } else if os::was_batched(socket) {
+            offload.start_batches(socket);
         }
+        offload
     }
 
     /// Whether a datagram that is too long for its path may be fragmented.
@@ -68,10 +72,14 @@ impl Offload {
     /// Notes that `count` datagrams were moved at once, or are about to be.
     pub(crate) fn moves(&mut self, socket: &impl Socket, count: usize) {
         if self.is_late && count >= MANY {
-            (self.many, self.is_late) = (Many::new(socket), false);
-            if self.has_fragments {
-                os::allow_fragments(socket);
-            }
+            self.start_batches(socket);
+        }
+    }
+
+    fn start_batches(&mut self, socket: &impl Socket) {
+        (self.many, self.is_late) = (Many::new(socket), false);
+        if self.has_fragments {
+            os::allow_fragments(socket);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Many sessions on one UDP socket, or on several that share a port.
 
+use super::super::driver::mode;
 use super::super::end::Id;
 use super::super::server::server;
 use super::super::shards::{Wake, meet, sockets};
@@ -76,7 +77,8 @@ impl Server {
         let mut drivers = Vec::with_capacity(sockets.len());
         for (index, socket) in (0..).zip(sockets) {
             let shard = if is_one { config.shard } else { index };
-            let (port, sessions) = server(socket, &ServerConfig { shard, ..config.clone() })?;
+            let (port, sessions) =
+                server(socket, mode(&config.session), &ServerConfig { shard, ..config.clone() })?;
             drivers.push(Driver::new(port, Sessions::Server(sessions), clock(), true)?);
         }
         let shards = drivers.iter().map(|driver| Acceptor::new(Arc::clone(&driver.shared))).collect();

@@ -7,8 +7,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg as _;
 use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-    set_socket_reuseport,
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, ip_recvtos, ipv6_recvtclass, set_ip_mtu_discover,
+    set_ipv6_mtu_discover, set_socket_reuseport,
 };
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg};
 use socket2::{Domain, Protocol, SockRef, Type};
@@ -95,6 +95,13 @@ pub(crate) fn shared(addr: SocketAddr) -> io::Result<UdpSocket> {
 /// Whether "don't fragment" can be taken back. For IPv6 it cannot.
 pub(crate) fn can_allow_fragments(socket: &impl Socket) -> bool {
     SockRef::from(socket.handle()).local_addr().is_ok_and(|address| address.is_ipv4())
+}
+
+/// Whether batched calls were used on this socket before, by this process or another one that has it: then the system joins datagrams
+/// (GRO). It does not say so in safe code, but quinn-udp requests ECN marks of every socket on which it requests that.
+pub(crate) fn was_batched(socket: &impl Socket) -> bool {
+    let handle = socket.handle();
+    ip_recvtos(handle).unwrap_or(false) || ipv6_recvtclass(handle).unwrap_or(false)
 }
 
 /// Lets the system fragment datagrams that are too long for a path whose MTU it knows.

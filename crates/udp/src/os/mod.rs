@@ -8,6 +8,7 @@ mod other;
 pub use other::Bell;
 pub(crate) use other::{
     SENDS_EACH, Waiter, allow_fragments, can_allow_fragments, forbid_fragments, send_each, shared,
+    was_batched,
 };
 
 /// What ends a wait for a socket, beside its timeout and the bell.

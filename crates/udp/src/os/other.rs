@@ -58,6 +58,10 @@ pub(crate) const fn forbid_fragments(_: &impl Socket) -> bool {
     false
 }
 
+pub(crate) const fn was_batched(_: &impl Socket) -> bool {
+    false
+}
+
 pub(crate) const fn allow_fragments(_: &impl Socket) {}
 
 pub(crate) fn send_each(_: &impl Socket, _: &[(SocketAddr, &[u8])], _: bool) -> io::Result<usize> {

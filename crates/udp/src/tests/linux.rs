@@ -107,3 +107,21 @@ fn ecn_marks_are_reported() {
     let came: Vec<_> = take(&mut to, 5).into_iter().map(|(bytes, _, ecn)| (bytes.len(), ecn)).collect();
     assert_eq!(came, sent);
 }
+
+/// An earlier port lets the system join what arrives, for all who have the socket.
+#[test]
+fn a_socket_that_was_batched_before_loses_nothing_in_any_mode() {
+    for mode in [Mode::Plain, Mode::Fragments, Mode::Whole, Mode::Unmarked] {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let socket = UdpSocket::bind(any).unwrap();
+            let _earlier: Port = Port::new(socket.try_clone().unwrap(), Mode::Whole, 8).unwrap();
+            let mut to: Port = Port::new(socket, mode, 8).unwrap();
+            let mut from: Port = Port::new(UdpSocket::bind(any).unwrap(), Mode::Whole, 8).unwrap();
+            for len in [1200, 1200, 1200, 700] {
+                push(&mut from, &vec![7; len], address(&to));
+            }
+            from.flush();
+            assert_eq!(take_lens(&mut to, 4), [1200, 1200, 1200, 700], "{mode:?} {any}");
+        }
+    }
+}
