@@ -111,10 +111,10 @@ impl Server {
     /// that has them until they end, and clients that come from now on join this one. If there is no older process, it is as
     /// [`from_socket`](Self::from_socket).
     ///
-    /// All processes have the same socket, from whatever started them, and the same directory. It is made if it is missing, and nobody else may
-    /// enter it (mode 0700). Each process has a shard of its own there, so `config.shard` is ignored, and more than 64 cannot run at a time.
+    /// All processes have the same socket, from whatever started them, and the same directory. It is made if it is missing. It has to belong to
+    /// the user of the process, who alone may enter it (mode 0700), and to be for nothing else. Each process has a shard of its own there, so `config.shard` is ignored, and more than 64 cannot run at a time.
     /// This call is when the port is taken: call it when the rest of the program is ready. Until then the old process serves everybody. If this
-    /// process ends, the one before it serves the port again. Start one process at a time.
+    /// process ends, the one before it serves the port again. Processes that start at once take it over one after the other.
     ///
     /// The old process [is superseded](Self::is_superseded), and has to go on until its sessions have ended. Whatever a client sends to
     /// it comes through this process. Sessions of a process that has ended are unknown, as after a crash; see
@@ -124,8 +124,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The directory cannot be used or is open to others (`PermissionDenied`), 64 processes are running (`AddrInUse`), the old
-    /// one is of an incompatible version, or the system cannot do this ([`Unsupported`](io::ErrorKind::Unsupported)): it needs Linux and the
+    /// The directory cannot be used, or it is a link, another user's or open to others, or has other files in it (`PermissionDenied`). Another
+    /// process has it locked for 5 s (`TimedOut`), 64 are running (`AddrInUse`), the old one is of an incompatible version, or the system cannot do this ([`Unsupported`](io::ErrorKind::Unsupported)): it needs Linux and the
     /// feature `batch`. Also the errors of [`from_socket`](Self::from_socket). The old process goes on then.
     pub fn take_over(socket: UdpSocket, dir: impl AsRef<Path>, config: &ServerConfig) -> io::Result<Self> {
         let claim = Claim::new(dir.as_ref())?;

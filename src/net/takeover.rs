@@ -7,78 +7,20 @@
 //! A generation listens in a directory that only the user may enter, at a path named after its shard. Whoever takes the socket over connects
 //! to all paths there, and each owner answers once it has stopped reading. While one of these streams is open, its owner has a successor.
 
+mod claim;
 mod frames;
 mod streams;
+
+pub(super) use claim::Claim;
 
 use super::shards::{Give, Wake};
 use crate::machine::{Arrival, Machine};
 use crate::session::SHARDS_MAX;
 use crate::time::Time;
-use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use streams::{Came, Door, Older};
-
-/// A claim of a shard, in a directory of generations.
-#[derive(Debug)]
-pub(super) struct Claim {
-    pub(super) shard: u8,
-    listener: UnixListener,
-    path: PathBuf,
-    /// The streams to the generations that are alive, by shard.
-    older: Vec<Option<UnixStream>>,
-}
-
-impl Claim {
-    /// Claims the lowest shard that no running process has.
-    pub(super) fn new(dir: &Path) -> io::Result<Self> {
-        make_private(dir)?;
-        let mut older = Vec::with_capacity(SHARDS_MAX);
-        let mut free = None;
-        for shard in 0..SHARDS_MAX {
-            let path = dir.join(shard.to_string());
-            let stream = match UnixStream::connect(&path) {
-                Ok(stream) => Some(stream),
-                Err(error) if is_nobody(&error) => None,
-                Err(error) => return Err(error),
-            };
-            if stream.is_none() && free.is_none() {
-                free = u8::try_from(shard).ok().map(|shard| (shard, path));
-            }
-            older.push(stream);
-        }
-        let why = "64 processes have this socket, and all of them still run";
-        let (shard, path) = free.ok_or_else(|| io::Error::new(ErrorKind::AddrInUse, why))?;
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {} // of a process that has crashed
-        }
-        let listener = UnixListener::bind(&path)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-        Ok(Self { shard, listener, path, older })
-    }
-}
-
-/// Makes the directory, if there is none. Whoever could write to it could claim to be a generation.
-fn make_private(dir: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    if fs::metadata(dir)?.mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    let why = format!("{} must be for its owner only (mode 0700)", dir.display());
-    Err(io::Error::new(ErrorKind::PermissionDenied, why))
-}
-
-/// Whether nobody listens at a path: there is none, or it is that of a process which has ended.
-fn is_nobody(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
-}
 
 /// What a process knows of the others that have its socket.
 #[derive(Debug)]
@@ -98,9 +40,10 @@ pub(super) struct Generations<M> {
 impl<M: Machine> Generations<M> {
     /// Takes the socket over: returns when no older generation reads it any more.
     pub(super) fn take_over(claim: Claim, owner: Arc<dyn Wake>, give: Give<M>) -> io::Result<Self> {
-        let Claim { listener, path, older, .. } = claim;
+        let Claim { listener, path, older, lock, .. } = claim;
         let door = Mutex::new(Door::open(listener, path, owner)?);
         let older = streams::take_over(older)?;
+        drop(lock);
         let (successors, unanswered) = (0, Vec::new());
         Ok(Self { give, older, door, successors, unanswered, handed_on: 0, not_handed_on: 0 })
     }
@@ -169,8 +112,11 @@ impl<M: Machine> Generations<M> {
 mod tests {
     use super::*;
     use crate::machine::Transmit;
+    use std::fs;
     use std::io::Read as _;
     use std::net::SocketAddr;
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
 
     /// Counts what it takes. It has shard 7, and the first byte of a datagram names one.
     #[derive(Debug, Default)]
@@ -221,14 +167,15 @@ mod tests {
     /// As the seventh generation after one with shard 3, whose end of the stream is returned.
     fn generations(name: &str) -> (Generations<Counter>, UnixStream, PathBuf) {
         let dir = std::env::temp_dir().join(format!("whitewater-{name}-{}", std::process::id()));
-        make_private(&dir).unwrap();
+        fs::create_dir(&dir).unwrap();
         let (here, mut there) = UnixStream::pair().unwrap();
         there.write_all(&frames::HELLO).unwrap();
         let mut older: Vec<_> = (0..SHARDS_MAX).map(|_| None).collect();
         older[3] = Some(here);
         let path = dir.join("7");
         let listener = UnixListener::bind(&path).unwrap();
-        let claim = Claim { shard: 7, listener, path, older };
+        let lock = fs::File::create(dir.join("lock")).unwrap();
+        let claim = Claim { shard: 7, listener, path, older, lock };
         let generations = Generations::take_over(claim, Arc::new(Nobody), give).unwrap();
         let mut hello = [0; 4];
         there.read_exact(&mut hello).unwrap();

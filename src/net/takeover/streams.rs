@@ -1,9 +1,9 @@
 //! The streams between generations: to each older one, and from each newer one.
 
 use super::super::shards::{STRAYS_MAX, Stray, Wake};
+use super::claim::give_up;
 use super::frames::{HEAD_LEN, HELLO, decode, encode};
 use crate::machine::Arrival;
-use std::fs;
 use std::io::{self, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -138,8 +138,7 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         self.is_closed.store(true, Ordering::Release);
-        let _ = UnixStream::connect(&self.path); // ends the wait of the thread
-        let _ = fs::remove_file(&self.path);
+        give_up(&self.path);
     }
 }
 
