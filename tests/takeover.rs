@@ -134,6 +134,59 @@ fn a_version_that_dies_before_or_after_it_has_taken_over_costs_only_its_own_sess
 }
 
 #[test]
+fn a_version_that_hangs_costs_the_others_two_seconds_and_goes_on_when_it_runs_again() {
+    const THIS: &str = "a_version_that_hangs_costs_the_others_two_seconds_and_goes_on_when_it_runs_again";
+    if env::var_os(ROLE).is_some() {
+        return serve();
+    }
+    let mut game = Game::new(THIS);
+    let _first = game.start();
+    game.join(20);
+    game.play(|player| player.heard >= 3);
+    let second = game.start();
+    game.join(5);
+    game.play(|player| player.heard >= 6);
+    second.signal("STOP");
+    let hung = game.players.split_off(20);
+    assert!(hung.iter().all(|player| player.served_by == Some(1)));
+    let so_far = game.players.iter().map(|player| player.said).max().unwrap();
+    game.play(|player| player.heard >= so_far + 60);
+    game.join(3);
+    game.play(|player| player.heard >= 3);
+    assert!(game.players.iter().all(|player| player.served_by == Some(0)));
+    second.signal("CONT");
+    game.players.extend(hung);
+    game.play(|player| player.heard >= 20);
+    let last = game.players.len();
+    game.join(5);
+    game.play(|player| player.heard >= 10);
+    assert!(game.players[last..].iter().all(|player| player.served_by == Some(1)));
+}
+
+#[test]
+fn an_old_version_takes_as_many_datagrams_a_pump_as_before() {
+    let game = Game::new("");
+    let take_over = || Server::take_over(game.socket.try_clone().unwrap(), &game.dir, &config()).unwrap();
+    let (mut old, mut new, sender) = (take_over(), take_over(), unblocked()); // the old one answers later
+    let mut forged = [9; 200];
+    forged[..5].copy_from_slice(&[0xa6, 7, 0, 0, 0]);
+    let (mut most, deadline) = (0, Instant::now() + PATIENCE);
+    while most < 512 {
+        assert!(Instant::now() < deadline, "at most {most} of 512");
+        for _ in 0..900 {
+            sender.send_to(&forged, game.socket.local_addr().unwrap()).unwrap();
+            new.pump().unwrap();
+        }
+        thread::sleep(Duration::from_millis(10)); // for the thread that takes them in
+        let before = old.stats().datagrams;
+        old.pump().unwrap();
+        most = most.max(old.stats().datagrams - before);
+        while old.pump().unwrap() == Some(Duration::ZERO) {}
+    }
+    assert_eq!((most, old.socket_traffic().received), (512, 0));
+}
+
+#[test]
 fn forged_datagrams_for_an_old_version_are_handed_on_or_counted_as_lost() {
     const BATCH: usize = 100;
     let game = Game::new("");
@@ -367,6 +420,11 @@ struct Process {
 }
 
 impl Process {
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+
     fn is_ready(&mut self) -> bool {
         self.says("ready")
     }

@@ -92,6 +92,7 @@ mod driver;
 mod end;
 mod ends;
 mod error;
+mod line;
 pub(crate) mod listener;
 mod server;
 mod shards;

@@ -8,6 +8,9 @@ use std::io;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const LOOK_EACH: Duration = Duration::MAX;
 
 #[derive(Debug)]
 pub(super) struct Claim {
@@ -44,7 +47,11 @@ impl<M: Machine> Generations<M> {
         match self.nobody {}
     }
 
-    pub(super) const fn hand_in_strays(&mut self, _: Time, _: &mut M) -> bool {
+    pub(super) fn look(&mut self, _: Time, _: impl FnOnce() -> bool) {
+        match self.nobody {}
+    }
+
+    pub(super) const fn hand_in_stray(&mut self, _: Time, _: &mut M) -> bool {
         match self.nobody {}
     }
 
@@ -52,7 +59,7 @@ impl<M: Machine> Generations<M> {
         match self.nobody {}
     }
 
-    pub(super) const fn flush(&mut self) {
+    pub(super) const fn flush(&mut self, _: Time) {
         match self.nobody {}
     }
 

@@ -116,6 +116,9 @@ impl Server {
     /// This call is when the port is taken: call it when the rest of the program is ready. Until then the old process serves everybody. If this
     /// process ends, the one before it serves the port again. Processes that start at once take it over one after the other.
     ///
+    /// A process that hangs for 2 s while datagrams wait, for instance in a debugger, is passed over: the one before it serves the port until
+    /// the process runs again. Meanwhile clients of the process that hangs are not heard.
+    ///
     /// The old process [is superseded](Self::is_superseded), and has to go on until its sessions have ended. Whatever a client sends to
     /// it comes through this process. Sessions of a process that has ended are unknown, as after a crash; see
     /// [`reset_key`](ServerConfig::reset_key). Transports that are [attached](Self::attach) stay where they are.
@@ -142,7 +145,7 @@ impl Server {
     /// the last session has.
     #[must_use]
     pub fn is_superseded(&self) -> bool {
-        self.line.generations.as_ref().is_some_and(Generations::is_superseded)
+        self.line.is_superseded()
     }
 
     /// Serves the peers of a transport beside those of the socket, by the same sessions, limits and events. It replaces an earlier one, whose

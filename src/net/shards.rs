@@ -114,7 +114,7 @@ impl<M> Neighbours<M> {
 /// Most datagrams that wait for a shard: 1.5 MB at the usual 1500 bytes, 9 MB at the longest that a session accepts.
 pub(super) const STRAYS_MAX: usize = 1024;
 /// Most of them that one pump takes: fewer than it reads.
-pub(super) const STRAYS_PER_PUMP: usize = 256;
+const STRAYS_PER_PUMP: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,9 @@
 //!
 //! A generation listens in a directory that only the user may enter, at a path named after its shard. Whoever takes the socket over connects
 //! to all paths there, and each owner answers once it has stopped reading. While one of these streams is open, its owner has a successor.
+//!
+//! A process that runs says so on the streams to the older ones whenever it pumps. If none of the newer ones does while datagrams wait at the
+//! socket, they hang, and the older one reads again until it hears from one.
 
 mod claim;
 mod frames;
@@ -20,6 +23,7 @@ use crate::time::Time;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use streams::{Came, Door, Older};
 
 /// What a process knows of the others that have its socket.
@@ -29,9 +33,13 @@ pub(super) struct Generations<M> {
     older: Vec<Option<Older>>,
     /// Behind a lock that nobody waits for, so that a driver can be shared by reference.
     door: Mutex<Door>,
-    /// Successors that are alive, and those that have not heard yet that this process has stopped reading.
+    /// Successors that have not ended, and those that have not heard yet that this process has stopped reading.
     successors: usize,
     unanswered: Vec<UnixStream>,
+    /// Looks in a row that found a datagram waiting and nothing heard from a successor since the one before.
+    unread: u32,
+    looks_at: Time,
+    beats_at: Time,
     /// Datagrams that were handed on, and those that were lost because too many wait for their process.
     pub(super) handed_on: u64,
     pub(super) not_handed_on: u64,
@@ -44,20 +52,49 @@ impl<M: Machine> Generations<M> {
         let door = Mutex::new(Door::open(listener, path, owner)?);
         let older = streams::take_over(older)?;
         drop(lock);
-        let (successors, unanswered) = (0, Vec::new());
-        Ok(Self { give, older, door, successors, unanswered, handed_on: 0, not_handed_on: 0 })
+        Ok(Self {
+            give,
+            older,
+            door,
+            successors: 0,
+            unanswered: Vec::new(),
+            unread: 0,
+            looks_at: Time::ZERO,
+            beats_at: Time::ZERO,
+            handed_on: 0,
+            not_handed_on: 0,
+        })
     }
 
     /// Whether another process reads the socket.
     pub(super) const fn is_superseded(&self) -> bool {
-        self.successors > 0
+        self.successors > 0 && !self.is_alone()
+    }
+
+    /// Whether its successors hang.
+    const fn is_alone(&self) -> bool {
+        self.unread >= UNREAD_MAX
+    }
+
+    /// Looks whether the successors read: a datagram that waits again and again, while nothing comes from them, says that they do not.
+    pub(super) fn look(&mut self, now: Time, has_waiting: impl FnOnce() -> bool) {
+        if now < self.looks_at {
+            return;
+        }
+        self.looks_at = now + LOOK_EACH;
+        self.unread = if has_waiting() { self.unread + 1 } else { 0 };
+        if self.is_alone() {
+            log::warn!("the process that took the socket over does not read it: serving it again");
+        }
     }
 
     /// Gives a datagram to the machine, or hands it on to the process that owns its session. A session whose process has ended is one that
     /// the machine does not know.
     pub(super) fn hand_in(&mut self, now: Time, machine: &mut M, from: Arrival, datagram: &mut [u8]) {
         let Some(owner) = (self.give)(machine, now, from, datagram, SHARDS_MAX) else { return };
+        let is_alone = self.is_alone();
         match self.older.get_mut(owner).and_then(Option::as_mut).filter(|older| older.is_alive()) {
+            None if is_alone => self.not_handed_on += 1, // perhaps of a successor that goes on later: no reason to reset its session
             None => machine.handle_datagram(now, from, datagram),
             Some(older) => {
                 let is_kept = older.push(from, datagram);
@@ -67,21 +104,19 @@ impl<M: Machine> Generations<M> {
         }
     }
 
-    /// Takes what newer generations have handed on, up to a limit. Returns whether there may be more.
-    pub(super) fn hand_in_strays(&mut self, now: Time, machine: &mut M) -> bool {
+    /// Takes the next thing that newer generations say. `false`: there is none.
+    pub(super) fn hand_in_stray(&mut self, now: Time, machine: &mut M) -> bool {
         let door = self.door.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..super::shards::STRAYS_PER_PUMP {
-            match door.next() {
-                None => return false,
-                Some(Came::Datagram(mut stray)) => {
-                    machine.handle_datagram(now, stray.from, &mut stray.bytes);
-                }
-                Some(Came::Successor(stream)) => {
-                    self.successors += 1;
-                    self.unanswered.push(stream);
-                }
-                Some(Came::End) => self.successors = self.successors.saturating_sub(1),
+        let Some(came) = door.next() else { return false };
+        self.unread = 0;
+        match came {
+            Came::Datagram(mut stray) => machine.handle_datagram(now, stray.from, &mut stray.bytes),
+            Came::Beat => {}
+            Came::Successor(stream) => {
+                self.successors += 1;
+                self.unanswered.push(stream);
             }
+            Came::End => self.successors = self.successors.saturating_sub(1),
         }
         true
     }
@@ -93,11 +128,19 @@ impl<M: Machine> Generations<M> {
         }
     }
 
-    /// Sends what was handed on.
-    pub(super) fn flush(&mut self) {
-        for older in &mut self.older {
-            if older.as_mut().is_some_and(|older| !older.flush()) {
-                *older = None;
+    /// Sends what was handed on, and now and then that this process runs.
+    pub(super) fn flush(&mut self, now: Time) {
+        let is_due = self.beats_at <= now;
+        if is_due {
+            self.beats_at = now + LOOK_EACH;
+        }
+        for place in &mut self.older {
+            let Some(older) = place else { continue };
+            if is_due {
+                older.beat();
+            }
+            if !older.flush() {
+                *place = None;
             }
         }
     }
@@ -107,6 +150,11 @@ impl<M: Machine> Generations<M> {
         self.older.iter().flatten().any(Older::is_clogged)
     }
 }
+
+/// How often a process looks whether its successors read, and says that it runs.
+pub(super) const LOOK_EACH: Duration = Duration::from_millis(250);
+/// After so many looks the successors hang: 2 s, for no game stands still for as long while it has players.
+const UNREAD_MAX: u32 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -190,7 +238,7 @@ mod tests {
         for owner in [3, 7, 5, 200] {
             generations.hand_in(Time::ZERO, &mut counter, from, &mut [owner, 1, 2]);
         }
-        generations.flush();
+        generations.flush(Time::ZERO);
         assert_eq!((counter.0, generations.handed_on, generations.not_handed_on), (3, 1, 0));
         let mut frame = [0; frames::HEAD_LEN + 3];
         old.read_exact(&mut frame).unwrap();
@@ -199,7 +247,7 @@ mod tests {
         drop(old);
         let mut hand_in = || {
             generations.hand_in(Time::ZERO, &mut counter, from, &mut [3]);
-            generations.flush();
+            generations.flush(Time::ZERO);
             (counter.0, generations.handed_on)
         };
         assert_eq!(hand_in(), (3, 2), "on its way when the process ended: lost");
@@ -219,7 +267,7 @@ mod tests {
         let expected = usize::try_from(generations.handed_on).unwrap() * (frames::HEAD_LEN + 1000);
         let mut read = 0;
         while read < expected {
-            generations.flush();
+            generations.flush(Time::ZERO);
             read += old.read(&mut [0; 10_000]).unwrap();
         }
         assert!(read == expected && !generations.is_clogged());

@@ -7,7 +7,7 @@ use crate::offload::{Mode, Offload};
 use crate::os::{Bell, Until, Waiter};
 use crate::outbox::Outbox;
 use crate::{Socket, SocketBuffers, os};
-use socket2::{Domain, Protocol, Type};
+use socket2::{Domain, Protocol, SockRef, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
@@ -24,8 +24,6 @@ pub struct Port<S = UdpSocket> {
     outbox: Outbox,
     /// Whether the socket had no room for what is in the outbox.
     is_full: bool,
-    /// Whether this process does not read the socket, because another one does.
-    is_deaf: bool,
     local_addr: SocketAddr,
     is_replaceable: bool,
     waiter: Waiter,
@@ -56,7 +54,6 @@ impl<S: Socket> Port<S> {
             offload,
             outbox: Outbox::default(),
             is_full: false,
-            is_deaf: false,
             is_replaceable: false,
             bell: None,
             tally: Tally::default(),
@@ -92,17 +89,6 @@ impl<S: Socket> Port<S> {
         (self.bell, self.outbox, self.tally) = (old.bell, old.outbox, old.tally);
         self.outbox.clear();
         Ok(())
-    }
-
-    /// Whether to leave what arrives to another process that has this socket. Then nothing is read but what was read
-    /// before, and only the [bell](Self::bell) and room to send end a [wait](Self::wait). This needs Linux with the feature `batch`.
-    pub const fn set_deaf(&mut self, is_deaf: bool) {
-        self.is_deaf = is_deaf;
-    }
-
-    /// Whether another process reads the socket.
-    pub const fn is_deaf(&self) -> bool {
-        self.is_deaf
     }
 
     /// The socket.
@@ -141,12 +127,17 @@ impl<S: Socket> Port<S> {
     /// If each datagram costs a system call, at most `most` are fetched. If only a [bell](Self::bell) was
     /// read, there may be nothing to pop after all. Fails as [`read`](Self::read) does.
     pub fn has_next(&mut self, most: usize) -> io::Result<bool> {
-        Ok(self.has_read() || (!self.is_deaf && !self.inbox.take_last() && self.read(most)?))
+        Ok(self.has_read() || (!self.inbox.take_last() && self.read(most)?))
     }
 
     /// Whether a datagram has been read already.
     pub const fn has_read(&self) -> bool {
         !self.inbox.is_empty()
+    }
+
+    /// Whether a datagram waits in the system, which stays there.
+    pub fn has_waiting(&self) -> bool {
+        SockRef::from(self.socket.handle()).peek(&mut []).is_ok()
     }
 
     /// Asks the system for datagrams once all previous ones have been popped. Returns whether there was one.
@@ -259,11 +250,25 @@ impl Port {
     ///
     /// If the socket has failed.
     pub fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
+        self.wait_for(true, wait)
+    }
+
+    /// [`wait`](Self::wait) that leaves what arrives to another process that has this socket: datagrams do not end it. This needs Linux
+    /// with the feature `batch`.
+    ///
+    /// # Errors
+    ///
+    /// If the socket has failed.
+    pub fn wait_without_reading(&mut self, wait: Option<Duration>) -> io::Result<()> {
+        self.wait_for(false, wait)
+    }
+
+    fn wait_for(&mut self, there_is_data: bool, wait: Option<Duration>) -> io::Result<()> {
         if self.has_read() || wait.is_some_and(|wait| wait.is_zero()) {
             return Ok(());
         }
         let (bell, scratch) = (self.bell.as_deref(), self.inbox.scratch());
-        let is_for = Until { there_is_data: !self.is_deaf, there_is_room: self.is_full };
+        let is_for = Until { there_is_data, there_is_room: self.is_full };
         let waited = self.waiter.wait(&self.socket, wait, is_for, bell, scratch);
         match waited.or_else(|error| self.tally.receiving(error)) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),

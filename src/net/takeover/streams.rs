@@ -5,6 +5,7 @@ use super::claim::give_up;
 use super::frames::{HEAD_LEN, HELLO, decode, encode};
 use crate::machine::Arrival;
 use std::io::{self, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,6 +70,17 @@ impl Older {
         true
     }
 
+    /// Says that this process runs: a datagram without a byte, which belongs to no session. What waits says the same.
+    pub(super) fn beat(&mut self) {
+        if self.out.is_empty() {
+            encode(SocketAddr::from(([0; 4], 0)).into(), &[], &mut self.out);
+            self.flush();
+            if self.out.len() == HEAD_LEN {
+                self.out.clear(); // there was no room for a byte of it
+            }
+        }
+    }
+
     /// Sends what waits, as far as there is room. Returns whether the process is still there.
     pub(super) fn flush(&mut self) -> bool {
         while self.is_alive && !self.out.is_empty() {
@@ -93,6 +105,8 @@ pub(super) enum Came {
     /// One takes the socket over, and waits for an answer here.
     Successor(UnixStream),
     Datagram(Stray),
+    /// One runs.
+    Beat,
     /// One that took it over has ended.
     End,
 }
@@ -175,7 +189,11 @@ impl Hall {
         while stream.read_exact(&mut head).is_ok() {
             let Some((from, len)) = decode(&head) else { return };
             let mut bytes = vec![0; len].into_boxed_slice();
-            if stream.read_exact(&mut bytes).is_err() || !self.give(Came::Datagram(Stray { from, bytes })) {
+            if stream.read_exact(&mut bytes).is_err() {
+                return;
+            }
+            let came = if len == 0 { Came::Beat } else { Came::Datagram(Stray { from, bytes }) };
+            if !self.give(came) {
                 return;
             }
             if stream.buffer().is_empty() {

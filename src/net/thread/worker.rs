@@ -161,7 +161,7 @@ impl<E: End> Worker<E> {
         let is_new = self.handle_commands() || is_new;
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
-            self.end.line.port.wait(Some(wait))?;
+            self.end.line.wait(Some(wait))?;
         }
         self.out.shared.is_asleep.store(false, SeqCst);
         Ok(())

@@ -1,7 +1,7 @@
 //! The single task of a socket: datagrams in, time, datagrams out, and wakes waiting tasks.
 
 use super::super::clock::Clock;
-use super::super::driver::Line;
+use super::super::line::Line;
 use super::super::shards;
 use super::super::transport::Waker;
 use super::core::Core;

@@ -29,9 +29,11 @@ impl Port {
     pub(crate) fn bell(&mut self) -> io::Result<Arc<Bell>> {
         Ok(Arc::clone(&self.wire.bell))
     }
+}
 
+impl<M> Line<M> {
     pub(crate) fn wait(&self, _: Option<Duration>) -> io::Result<()> {
-        self.wire.bell.wait();
+        self.port.wire.bell.wait();
         Ok(())
     }
 }

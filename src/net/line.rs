@@ -1,0 +1,260 @@
+//! A port, with the others on it and the ways beside it: how datagrams get to a machine and leave it.
+
+use super::clock::WallClock;
+use super::shards::Neighbours;
+use super::takeover::{Generations, LOOK_EACH};
+use super::tally::{SocketStats, SocketTraffic};
+use super::transport::Beside;
+use super::way::Way;
+use crate::machine::{Arrival, Ecn, Machine, Transmit};
+use crate::time::Time;
+use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
+use whitewater_udp::{Datagram, Port, Socket};
+
+/// A port, and the others on it if there are any.
+#[derive(Debug)]
+pub(super) struct Line<M, S = UdpSocket> {
+    pub(super) port: Port<S>,
+    pub(super) neighbours: Option<Neighbours<M>>,
+    pub(super) beside: Option<Beside>,
+    /// The other processes that have this socket.
+    pub(super) generations: Option<Generations<M>>,
+    wall: WallClock,
+    /// The way to the one peer that this end has.
+    way: Option<Way>,
+}
+
+impl<M: Machine, S: Socket> Line<M, S> {
+    pub(super) fn new(port: Port<S>) -> Self {
+        Self {
+            port,
+            neighbours: None,
+            beside: None,
+            generations: None,
+            wall: WallClock::default(),
+            way: None,
+        }
+    }
+
+    /// Starts to watch whether another network leads to the peer.
+    pub(super) fn watch(&mut self) {
+        self.way = Some(Way::default());
+    }
+
+    /// Whether another network leads to the peer than at the last look.
+    pub(super) fn has_moved(&mut self, now: Time) -> bool {
+        self.way.as_mut().is_some_and(|way| way.has_moved(now))
+    }
+
+    /// Handles that another network leads to the peer. Sends from another port, if the socket is our own: the
+    /// old port would give away who has come.
+    pub(super) fn path_changed(&mut self, now: Time, machine: &mut M) {
+        let has_followers = machine.path_changed(now);
+        let Some(to) = self.way.as_mut().and_then(|way| way.note(now)) else { return };
+        if has_followers && let Err(error) = self.port.renew(to) {
+            log::warn!("cannot open another socket: {error}");
+        }
+    }
+
+    /// Tells the machine what time of day it is, if it has not heard for a while.
+    pub(super) fn tell_time(&mut self, now: Time, machine: &mut M) {
+        if let Some(unix) = self.wall.read(now) {
+            machine.set_unix_time(now, unix);
+        }
+    }
+
+    /// Hands the next datagram that was read to the machine, or on to the shard that owns it; `false`: there is none.
+    pub(super) fn hand_in(&mut self, now: Time, machine: &mut M) -> bool {
+        let Some(Datagram { bytes, from, ecn, .. }) = self.port.pop() else { return false };
+        let from = Arrival { ecn: Ecn::from_bits(ecn), ..from.into() };
+        match (&mut self.neighbours, &mut self.generations) {
+            (Some(others), _) => others.hand_in(now, machine, from, bytes),
+            (None, Some(others)) => others.hand_in(now, machine, from, bytes),
+            (None, None) => machine.handle_datagram(now, from, bytes),
+        }
+        true
+    }
+
+    /// Whether datagrams come by other ways than the socket.
+    #[cfg(feature = "tokio")]
+    pub(super) const fn has_others(&self) -> bool {
+        self.neighbours.is_some() || self.beside.is_some()
+    }
+
+    /// Hands in the next datagram: one that a newer process has handed on, or one that [`Port::has_next`] finds. `false`: there is none.
+    pub(super) fn hand_in_next(&mut self, now: Time, machine: &mut M, most: usize) -> io::Result<bool> {
+        if self.generations.as_mut().is_some_and(|others| others.hand_in_stray(now, machine)) {
+            return Ok(true);
+        }
+        let has_next = self.port.has_read() || (!self.is_superseded() && self.port.has_next(most)?);
+        Ok(has_next && self.hand_in(now, machine))
+    }
+
+    /// Hands in what other shards have handed on and what came beside the socket, a bounded number; returns whether there may be more.
+    pub(super) fn hand_in_strays(&mut self, now: Time, machine: &mut M) -> bool {
+        let has_more = self.neighbours.as_mut().is_some_and(|others| others.hand_in_strays(now, machine));
+        self.beside.as_mut().is_some_and(|beside| beside.hand_in(now, machine)) || has_more
+    }
+
+    /// Whether another process reads the socket.
+    pub(super) fn is_superseded(&self) -> bool {
+        self.generations.as_ref().is_some_and(Generations::is_superseded)
+    }
+
+    /// After reading: sends what was handed on to other processes. If this one has stopped reading, tells its successor, and looks whether
+    /// that reads.
+    pub(super) fn settle(&mut self, now: Time) {
+        let Some(others) = &mut self.generations else { return };
+        others.flush(now);
+        if others.is_superseded() && !self.port.has_read() {
+            others.answer();
+            others.look(now, || self.port.has_waiting());
+        }
+    }
+
+    /// How long another look at the process that reads the socket can wait; `None`: there is no such process.
+    pub(super) fn looks_within(&self) -> Option<Duration> {
+        Some(LOOK_EACH).filter(|_| self.is_superseded())
+    }
+
+    /// Whether something waits for room on its way to another process.
+    pub(super) fn is_clogged(&self) -> bool {
+        self.generations.as_ref().is_some_and(Generations::is_clogged)
+    }
+
+    /// Gathers what is due, until it is time to flush, and at most what is `left` to send; returns whether that was all.
+    pub(super) fn gather(&mut self, now: Time, machine: &mut M, left: &mut usize) -> bool {
+        while *left > 0 && !self.port.is_due() {
+            let Some(Transmit { address, ecn }) = machine.poll_transmit(now, self.port.stage()) else {
+                return true;
+            };
+            *left -= 1;
+            if let Some(Beside { transport, .. }) = &mut self.beside
+                && transport.carries(address)
+            {
+                transport.send(address, self.port.staged());
+                continue; // the next datagram replaces it on the stage
+            }
+            if let Some(way) = &mut self.way {
+                way.lead_to(address);
+            }
+            self.port.commit(address, ecn.map_or(0, Ecn::bits));
+        }
+        false
+    }
+
+    pub(super) fn stats(&self) -> SocketStats {
+        let of_shards = self.neighbours.as_ref().map_or(0, |others| others.not_handed_on);
+        let not_handed_on = of_shards + self.generations.as_ref().map_or(0, |others| others.not_handed_on);
+        SocketStats { not_handed_on, ..self.port.counts().into() }
+    }
+
+    pub(super) fn traffic(&self) -> SocketTraffic {
+        let of_shards = self.neighbours.as_ref().map_or(0, |others| others.handed_on);
+        let handed_on = of_shards + self.generations.as_ref().map_or(0, |others| others.handed_on);
+        SocketTraffic { handed_on, ..self.port.counts().into() }
+    }
+}
+
+impl<M: Machine> Line<M> {
+    /// Waits as [`Port::wait`] does, for datagrams only if this process reads the socket.
+    pub(super) fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
+        if self.is_superseded() { self.port.wait_without_reading(wait) } else { self.port.wait(wait) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::driver::ONE_PEER;
+    use super::*;
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+    use whitewater_udp::Mode;
+
+    /// Counts changes of networks, and sends a datagram to each of its addresses.
+    #[derive(Default)]
+    struct Program {
+        addresses: Vec<SocketAddr>,
+        changes: u32,
+    }
+
+    impl Machine for Program {
+        fn handle_datagram(&mut self, _: Time, _: Arrival, _: &mut [u8]) {}
+
+        fn handle_timeout(&mut self, _: Time) {}
+
+        fn poll_transmit(&mut self, _: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+            let address = self.addresses.pop()?;
+            out.push(1);
+            Some(Transmit { address, ecn: None })
+        }
+
+        fn path_changed(&mut self, _: Time) -> bool {
+            self.changes += 1;
+            true
+        }
+
+        fn poll_timeout(&self) -> Option<Time> {
+            None
+        }
+
+        fn shutdown(&mut self, _: Time, _: u16) -> bool {
+            true
+        }
+    }
+
+    /// From where nothing is sent to loopback.
+    const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+    fn loopback(port: u16) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, port).into()
+    }
+
+    /// A line of one peer, after its machine has sent to an address on loopback.
+    fn line() -> (Line<Program>, Program) {
+        let socket = UdpSocket::bind(loopback(0)).unwrap();
+        let mut line = Line::new(Port::new(socket, Mode::Fragments, ONE_PEER).unwrap());
+        line.watch();
+        let mut program = Program::default();
+        sends(&mut line, &mut program, 1);
+        (line, program)
+    }
+
+    fn sends(line: &mut Line<Program>, program: &mut Program, port: u16) {
+        program.addresses.push(loopback(port));
+        assert!(line.gather(Time::ZERO, program, &mut 8));
+    }
+
+    /// Looks at this time as a driver does.
+    fn look(line: &mut Line<Program>, program: &mut Program, ms: u64) -> u32 {
+        let now = Time::from_millis(ms);
+        if line.has_moved(now) {
+            line.path_changed(now, program);
+        }
+        program.changes
+    }
+
+    #[test]
+    fn a_change_of_networks_counts_once_whoever_notices_it_first() {
+        let (mut line, mut program) = line();
+        assert_eq!(look(&mut line, &mut program, 0), 0);
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE);
+        line.path_changed(Time::from_millis(100), &mut program); // the program says so
+        (1..9).for_each(|look_at| assert_eq!(look(&mut line, &mut program, 250 * look_at), 1));
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE);
+        (9..20).for_each(|look_at| assert_eq!(look(&mut line, &mut program, 250 * look_at), 2));
+    }
+
+    #[test]
+    fn the_next_address_of_a_name_is_no_change_of_networks() {
+        let (mut line, mut program) = line();
+        assert_eq!(look(&mut line, &mut program, 0), 0);
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE); // that leads to the first address
+        sends(&mut line, &mut program, 2);
+        assert_eq!(look(&mut line, &mut program, 300), 0);
+        line.way.as_mut().unwrap().comes_from(ELSEWHERE);
+        sends(&mut line, &mut program, 2);
+        assert_eq!(look(&mut line, &mut program, 600), 1, "the same address by another network");
+    }
+}
