@@ -141,7 +141,7 @@ relay-load seconds="3":
 # nftables, and a TUN device. `just relay` tests the same.
 nat runs="1":
     cargo build -q --release -p whitewater-relay --example player
-    NAT_RUNS={{ runs }} cargo test -q --release -p whitewater-relay --test nat -- --nocapture every | grep --line-buffered '^[|s]'
+    NAT_RUNS={{ runs }} cargo test -q --release -p whitewater-relay --test nat -- --nocapture every | grep '^[|s]'
 
 # Checks the library for Windows, macOS, iOS and Android.
 platforms:
