@@ -205,6 +205,19 @@ fn a_close_waits_until_everything_sent_has_arrived() {
 }
 
 #[test]
+fn a_waker_ends_one_wait_of_a_server_from_another_thread() {
+    let mut server = Server::bind("127.0.0.1:0", &server_config()).unwrap();
+    let waker = server.waker().unwrap();
+    for _ in 0..3 {
+        let waker = waker.clone();
+        let thread = std::thread::spawn(move || waker.wake());
+        assert!(server.poll(Some(PATIENCE)).unwrap());
+        thread.join().unwrap();
+        assert!(!server.poll(Some(Duration::from_millis(1))).unwrap());
+    }
+}
+
+#[test]
 fn a_shutdown_at_either_end_says_goodbye_to_the_other() {
     let mut world = World::new(SessionConfig::default());
     let ids = [world.join(), world.join()];

@@ -13,6 +13,8 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd};
 #[cfg(windows)]
 use std::os::windows::io::{AsSocket, BorrowedSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, SocketBuffers};
 
@@ -27,6 +29,8 @@ pub struct Driver<M: Machine> {
     pub(super) line: Line<M>,
     pub(super) clock: Clock,
     datagrams_per_pump: NonZeroUsize,
+    /// Whether the application has ended the wait from another thread.
+    pub(super) is_woken: Arc<AtomicBool>,
     /// Whether it drives sessions: answers leave between datagrams that are read, and the peers hear when it is dropped.
     has_sessions: bool,
 }
@@ -47,6 +51,7 @@ impl<M: Machine> Driver<M> {
             line: Line::new(port),
             clock,
             datagrams_per_pump: DATAGRAMS_PER_PUMP,
+            is_woken: Arc::default(),
             has_sessions: false,
         }
     }

@@ -16,6 +16,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, Socket, bind, local_ip_for};
 
@@ -178,14 +179,28 @@ impl Server {
         [Some(public), own, Some(relay)].into_iter().flatten().collect()
     }
 
-    /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether
-    /// there is one.
+    /// Pumps until there is an event, or a [waker](Self::waker) was used, at most for `timeout`; `None` waits for ever. Returns whether
+    /// there was one of these.
     ///
     /// # Errors
     ///
     /// The socket has failed.
     pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
-        self.run(timeout, |_, sessions| sessions.has_events())
+        let is_woken = Arc::clone(&self.is_woken);
+        self.run(timeout, |_, sessions| is_woken.swap(false, Ordering::AcqRel) || sessions.has_events())
+    }
+
+    /// Ends the current [`poll`](Self::poll), or the next one, from any thread: for what your loop waits for beside its clients.
+    ///
+    /// # Errors
+    ///
+    /// The system has nothing left that could wake the server.
+    pub fn waker(&mut self) -> io::Result<Waker> {
+        let (bell, is_woken) = (self.line.port.bell()?, Arc::clone(&self.is_woken));
+        Ok(Waker::new(move || {
+            is_woken.store(true, Ordering::Release);
+            bell.ring();
+        }))
     }
 
     /// Takes the next event and the session it belongs to.

@@ -35,7 +35,7 @@ impl Waker {
         Self(Arc::new(wake))
     }
 
-    /// Wakes the driver. It looks for datagrams before it sleeps again.
+    /// Wakes the driver. It looks for datagrams before it sleeps again. One that [you asked for](crate::Server::waker) also ends its wait.
     pub fn wake(&self) {
         (self.0)();
     }

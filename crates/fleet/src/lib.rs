@@ -25,7 +25,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The loop never waits for Redis: a thread does, and a question is over after [`LIMIT`]. [`WhenGone`] says what happens when there is no answer.
+//! The loop never waits for Redis: a thread does, and a question is over after [`LIMIT`]. A loop that sleeps calls [`UsedTokens::poll`] in
+//! place of `server.poll`, and an answer wakes it. [`WhenGone`] says what happens when there is no answer.
 //! A tokio server asks with [`UsedTokens::ask`]. docs/FLEET.md explains what the memory promises and what it does not.
 
 /// The code of the page is a doc test.

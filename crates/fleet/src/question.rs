@@ -4,13 +4,14 @@ use crate::used_tokens::{Counters, WhenGone};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
+use whitewater::net::Waker;
 use whitewater::session::token::TokenId;
 
 /// A token that the group is being asked about, for a limited time.
 #[derive(Debug)]
 pub struct Question {
     token: TokenId,
-    until: Instant,
+    pub(crate) until: Instant,
     answer: Receiver<bool>,
     when_gone: WhenGone,
     counters: Arc<Counters>,
@@ -21,7 +22,10 @@ pub struct Question {
 pub(crate) struct Open {
     pub(crate) token: TokenId,
     pub(crate) until: Instant,
-    tell: SyncSender<bool>,
+    /// Until it is dropped.
+    tell: Option<SyncSender<bool>>,
+    /// Wakes the loop of the asker, if it has one.
+    waker: Option<Waker>,
 }
 
 /// Why a client is turned away, for [`Server::reject`](whitewater::Server::reject).
@@ -61,9 +65,11 @@ impl Question {
         limit: Duration,
         when_gone: WhenGone,
         counters: Arc<Counters>,
+        waker: Option<Waker>,
     ) -> (Self, Open) {
         let ((tell, answer), until) = (sync_channel(1), Instant::now() + limit);
-        (Self { token, until, answer, when_gone, counters }, Open { token, until, tell })
+        let open = Open { token, until, tell: Some(tell), waker };
+        (Self { token, until, answer, when_gone, counters }, open)
     }
 
     /// The token.
@@ -108,6 +114,17 @@ impl Question {
 
 impl Open {
     pub(crate) fn answer(self, is_unused: bool) {
-        let _ = self.tell.try_send(is_unused); // fails if the time is up and nobody listens
+        if let Some(tell) = &self.tell {
+            let _ = tell.try_send(is_unused); // fails if the time is up and nobody listens
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.tell = None; // so whoever wakes sees that there will be no other answer
+        if let Some(waker) = &self.waker {
+            waker.wake();
+        }
     }
 }

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use whitewater::net::Waker;
 use whitewater::session::token::TokenId;
 use whitewater::{Event, Server, ServerConfig, SessionId};
 
@@ -20,6 +21,8 @@ pub struct UsedTokens {
     counters: Arc<Counters>,
     /// Clients whose tokens are asked about, the oldest question first.
     asked: VecDeque<(SessionId, Question)>,
+    /// Wakes the server's loop, from the first question on.
+    waker: Option<Waker>,
 }
 
 /// What happens to clients while the store does not answer in time.
@@ -88,7 +91,20 @@ impl UsedTokens {
             return Err(ConfigError::Tokens);
         }
         let (line, counters) = (Line::start(store, limit)?, Arc::default());
-        Ok(Self { line, limit, when_gone, counters, asked: VecDeque::new() })
+        Ok(Self { line, limit, when_gone, counters, asked: VecDeque::new(), waker: None })
+    }
+
+    /// Waits as [`Server::poll`] does, and is to be called in its place: it also ends, and returns `true`, when there is an answer, and when the
+    /// time for one is up.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub fn poll(&mut self, server: &mut Server, timeout: Option<Duration>) -> io::Result<bool> {
+        let left =
+            self.asked.front().map(|(_, question)| question.until.saturating_duration_since(Instant::now()));
+        let is_first = left.is_some_and(|left| timeout.is_none_or(|timeout| left <= timeout));
+        Ok(server.poll(if is_first { left } else { timeout })? || is_first)
     }
 
     /// The server's next event, to be called in place of [`Server::poll_event`] after each pump. It never waits for the store.
@@ -104,7 +120,8 @@ impl UsedTokens {
                 (id, Event::Requested) => {
                     // Without a token there is nobody to ask for, and the request ends after 10 s.
                     if let Some(token) = server.request(id).and_then(|request| request.token) {
-                        self.asked.push_back((id, self.ask(token)));
+                        let waker = self.waker_of(server);
+                        self.asked.push_back((id, self.ask_and_wake(token, waker)));
                     }
                 }
                 (id, Event::Closed { .. }) if self.forget(id) => {}
@@ -116,8 +133,13 @@ impl UsedTokens {
     /// Asks about the token of one client, for servers other than [`Server`]: a tokio server hands a [`Question::wait`] to `spawn_blocking`.
     #[must_use]
     pub fn ask(&self, token: TokenId) -> Question {
+        self.ask_and_wake(token, None)
+    }
+
+    fn ask_and_wake(&self, token: TokenId, waker: Option<Waker>) -> Question {
         self.counters.asked.fetch_add(1, Ordering::Relaxed);
-        let (question, open) = Question::new(token, self.limit, self.when_gone, Arc::clone(&self.counters));
+        let counters = Arc::clone(&self.counters);
+        let (question, open) = Question::new(token, self.limit, self.when_gone, counters, waker);
         self.line.ask(open);
         question
     }
@@ -139,6 +161,14 @@ impl UsedTokens {
             WhenGone::Local => (0, gone + late),
         };
         UsedTokensStats { asked, unused, used, gone, late, refused, local }
+    }
+
+    fn waker_of(&mut self, server: &mut Server) -> Option<Waker> {
+        if self.waker.is_none() {
+            let waker = server.waker().inspect_err(|error| log::warn!("answers wake no loop: {error}"));
+            self.waker = waker.ok();
+        }
+        self.waker.clone()
     }
 
     /// The next client that may join. Rejects those before it that may not.

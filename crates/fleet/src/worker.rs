@@ -39,71 +39,91 @@ impl Line {
 }
 
 fn run(mut store: impl Store, limit: Duration, line: &Weak<Line>, tried: Sender<()>) {
-    let (mut tried, mut wait) = (Some(tried), WAIT_MIN);
+    let (mut tried, mut wait, mut failures) = (Some(tried), WAIT_MIN, 0);
+    let mut questions = None;
     while line.strong_count() > 0 {
         match store.connect() {
             Ok(()) => {
                 info!("connected to the shared memory of used tokens");
-                let (sender, questions) = sync_channel(QUEUE);
                 let Some(up) = line.upgrade() else { return };
-                *up.lock() = Some(sender);
+                let questions = questions.get_or_insert_with(|| {
+                    let (sender, come) = sync_channel(QUEUE);
+                    *up.lock() = Some(sender);
+                    Questions { come, batch: Vec::new() }
+                });
                 drop((up, tried.take()));
-                let mut answered = false;
-                let Err(error) = serve(&mut store, limit, &questions, &mut answered) else { return };
+                let Err(error) = questions.serve(&mut store, limit, || failures = 0) else { return };
                 warn!("lost the shared memory of used tokens: {error}");
-                let Some(down) = line.upgrade() else { return };
-                *down.lock() = None; // before `questions` is dropped with what waits there
-                if answered {
+                failures += 1;
+                if failures == 1 {
                     wait = WAIT_MIN;
-                    continue; // a slow answer costs the connection, and a good store soon has another
+                    continue; // a slow answer costs the connection, and what has time left is asked over another one
                 }
             }
             Err(error) => warn!("no shared memory of used tokens: {error}; tries again in {wait:?}"),
         }
-        tried = None;
+        let Some(down) = line.upgrade() else { return };
+        *down.lock() = None; // before what waits is dropped
+        drop((down, questions.take(), tried.take()));
         thread::sleep(wait);
         wait = WAIT_MAX.min(2 * wait);
     }
 }
 
-/// Asks the store what is asked, until nobody can ask any more. An error: the store has failed.
-fn serve(
-    store: &mut impl Store,
-    limit: Duration,
-    questions: &Receiver<Open>,
-    answered: &mut bool,
-) -> Result<(), StoreError> {
-    loop {
-        match questions.recv_timeout(BEAT) {
-            Ok(first) => {
-                let mut batch: Vec<_> = [first].into_iter().chain(questions.try_iter().take(BATCH)).collect();
-                batch.retain(|question| Instant::now() < question.until);
-                claim(store, batch)?;
-            }
-            Err(RecvTimeoutError::Timeout) => store.ping(limit)?,
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
-        }
-        *answered = true;
-    }
+/// What is asked. If it is dropped, there is no answer.
+struct Questions {
+    come: Receiver<Open>,
+    /// Those that the store is being asked. They stay here until it has answered.
+    batch: Vec<Open>,
 }
 
-fn claim(store: &mut impl Store, batch: Vec<Open>) -> Result<(), StoreError> {
-    let Some(oldest) = batch.first() else { return Ok(()) };
-    let left = oldest.until.saturating_duration_since(Instant::now()).max(LEAST);
-    let tokens: Vec<_> = batch.iter().map(|question| question.token).collect();
-    let answers = store.claim(&tokens, left)?;
-    if answers.len() != batch.len() {
-        return Err("not an answer for each token".into());
+impl Questions {
+    /// Asks the store what is asked, until nobody can ask any more. An error: the store has failed.
+    fn serve(
+        &mut self,
+        store: &mut impl Store,
+        limit: Duration,
+        mut answered: impl FnMut(),
+    ) -> Result<(), StoreError> {
+        loop {
+            if self.batch.is_empty() {
+                match self.come.recv_timeout(BEAT) {
+                    Ok(first) => self.batch.push(first),
+                    Err(RecvTimeoutError::Timeout) => {
+                        store.ping(limit)?;
+                        answered();
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                }
+            }
+            let room = BATCH.saturating_sub(self.batch.len());
+            self.batch.extend(self.come.try_iter().take(room));
+            self.batch.retain(|question| Instant::now() < question.until);
+            if let Some(until) = self.batch.iter().map(|question| question.until).max() {
+                self.claim(store, until)?;
+                answered();
+            }
+        }
     }
-    batch.into_iter().zip(answers).for_each(|(question, is_unused)| question.answer(is_unused));
-    Ok(())
+
+    /// Asks for as long as anybody waits: who has waited for too long gives up without the others.
+    fn claim(&mut self, store: &mut impl Store, until: Instant) -> Result<(), StoreError> {
+        let left = until.saturating_duration_since(Instant::now()).max(LEAST);
+        let tokens: Vec<_> = self.batch.iter().map(|question| question.token).collect();
+        let answers = store.claim(&tokens, left)?;
+        if answers.len() != tokens.len() {
+            return Err("not an answer for each token".into());
+        }
+        self.batch.drain(..).zip(answers).for_each(|(question, is_unused)| question.answer(is_unused));
+        Ok(())
+    }
 }
 
 /// Questions that may wait while others are asked; beyond that they have no answer. A server reads 2000 tokens a second at most by default, so
 /// these are half a second's.
 const QUEUE: usize = 1024;
 /// Most questions that are asked at once.
-const BATCH: usize = 255;
+const BATCH: usize = 256;
 /// A socket cannot wait for no time.
 const LEAST: Duration = Duration::from_micros(100);
 /// How often an idle store is checked, so that a dead one is known before somebody joins.

@@ -8,6 +8,7 @@ mod garbage;
 mod joins;
 mod redis_server;
 mod tasks;
+mod waits;
 mod world;
 
 use redis_server::RedisServer;
