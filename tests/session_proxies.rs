@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use whitewater::inside::session::wire::{DenyReason, Hello};
 use whitewater::rand_core::Rng as _;
 use whitewater::session::Suite;
-use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig};
+use whitewater::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn behind(seed: u64, config: ServerConfig) -> World {
@@ -205,4 +205,25 @@ fn a_forged_datagram_by_the_proxy_diverts_nothing_from_a_session() {
         let is_reset = |(to, bytes): &(SocketAddr, Vec<u8>)| *to == (PROXY, 9).into() && bytes.len() == 21;
         assert!(world.strangers.iter().all(is_reset) && world.closed().is_none(), "{:?}", world.strangers);
     }
+}
+
+/// Nothing is sent to the client itself, which would show it where the server is.
+#[test]
+fn an_answer_to_a_client_whose_proxy_is_forgotten_is_dropped_and_the_next_one_arrives() {
+    let mut world = behind(4, ServerConfig { ask: true, ..default(SUITE) });
+    add(&mut world, 0.0, SUITE);
+    let requested = |(_, id, event): &(_, SessionId, Event)| (*event == Event::Requested).then_some(*id);
+    assert!(world.run_until(3000, |world| world.events.iter().any(|event| requested(event).is_some())));
+    let id = world.events.iter().find_map(requested).unwrap();
+    let mut rng = random(4, 99);
+    for _ in 0..20_000 {
+        world.inject((rng.next_u32().to_le_bytes(), 9).into(), b"data");
+    }
+    world.server.admit(world.now, id, b"").unwrap();
+    world.drain();
+    assert_eq!(world.server.stats().rejected.way, 1);
+    world.run(35); // the way to the client takes 30 ms
+    assert!(!is_up(&world, 0));
+    world.run(5000);
+    assert!(is_up(&world, 0));
 }

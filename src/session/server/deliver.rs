@@ -124,12 +124,17 @@ impl Server {
             let due = match peer.connection.append_transmit(now, out) {
                 Next::Datagram(to) => {
                     agenda.sent(out.len() - start);
-                    let address = match &self.proxies {
+                    let way = match &self.proxies {
                         Some(proxies) if peer.half_open.is_none() && to == peer.connection.peer_addr() => {
-                            proxies.way_of(id).unwrap_or(to)
+                            proxies.way_of(id, to)
                         }
                         Some(proxies) => proxies.way(to),
-                        None => to,
+                        None => Some(to),
+                    };
+                    let Some(address) = way else {
+                        self.stats.rejected.way += 1;
+                        out.truncate(start);
+                        continue;
                     };
                     return Some(Transmit { address, ecn: peer.connection.transmit_ecn() });
                 }

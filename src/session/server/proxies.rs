@@ -17,9 +17,11 @@ pub(super) struct Proxies {
     trusted: Vec<IpAddr>,
     /// The last datagram: whose it was, and the port of a proxy that it came by.
     last: Option<(SocketAddr, Option<SocketAddr>)>,
+    /// The ports of the proxies of clients, and clients without a proxy, who do not crowd out the others.
     asked: Recent,
-    /// The port of a proxy by which the client of a session was last heard from.
-    ways: HashMap<u32, SocketAddr, Given>,
+    direct: Recent,
+    /// The port of a proxy by which the client of a session was last heard from; `None`: without one.
+    ways: HashMap<u32, Option<SocketAddr>, Given>,
 }
 
 impl Proxies {
@@ -29,7 +31,8 @@ impl Proxies {
             return None;
         }
         let trusted = trusted.iter().map(IpAddr::to_canonical).collect();
-        Some(Self { trusted, last: None, asked: Recent::new(Keyed(key())), ways: HashMap::default() })
+        let recent = Recent::new(Keyed(key()));
+        Some(Self { trusted, last: None, asked: recent.clone(), direct: recent, ways: HashMap::default() })
     }
 
     /// Takes the header off, if a proxy has sent this. Returns whose it is, and what is left; that may be nothing.
@@ -40,6 +43,7 @@ impl Proxies {
     ) -> Result<(Arrival, &'a mut [u8]), Refusal> {
         let sender = from.address;
         if is_beside_udp(sender) || !self.trusted.contains(&sender.ip().to_canonical()) {
+            self.direct.note(sender, sender);
             self.last = Some((sender, None));
             return Ok((from, datagram));
         }
@@ -52,23 +56,23 @@ impl Proxies {
         Ok((Arrival { address, ..from }, datagram.get_mut(header.len..).unwrap_or_default()))
     }
 
-    /// Where to send what goes to an address that no session holds.
-    pub(super) fn way(&self, to: SocketAddr) -> SocketAddr {
+    /// Where to send what goes to an address that no session holds. `None`: nobody knows, and sent to the address itself it could show a client
+    /// where the server is.
+    pub(super) fn way(&self, to: SocketAddr) -> Option<SocketAddr> {
         let last = self.last.filter(|(address, _)| *address == to).map(|(_, via)| via.unwrap_or(to));
-        last.or_else(|| self.asked.way(to)).unwrap_or(to)
+        last.or_else(|| self.asked.way(to)).or_else(|| self.direct.way(to))
     }
 
-    /// Where to send what goes to the client of a session, if that is a proxy.
-    pub(super) fn way_of(&self, id: u32) -> Option<SocketAddr> {
-        self.ways.get(&id).copied()
+    /// The same for what goes to the client of a session, at its own address.
+    pub(super) fn way_of(&self, id: u32, to: SocketAddr) -> Option<SocketAddr> {
+        self.ways.get(&id).map_or_else(|| self.way(to), |via| Some(via.unwrap_or(to)))
     }
 
     /// The client of a session has sent the last datagram.
     pub(super) fn heard(&mut self, id: u32) {
-        match self.last {
-            Some((_, Some(via))) => self.ways.insert(id, via),
-            _ => self.ways.remove(&id),
-        };
+        if let Some((_, via)) = self.last {
+            self.ways.insert(id, via);
+        }
     }
 
     /// A session is over.
@@ -77,8 +81,8 @@ impl Proxies {
     }
 }
 
-/// The proxies of clients that have sent anything: at least of the last few, and at most of twice as many.
-#[derive(Debug)]
+/// The ways to clients that have sent anything: at least to the last few, and at most to twice as many.
+#[derive(Clone, Debug)]
 struct Recent {
     young: HashMap<SocketAddr, SocketAddr, Keyed>,
     old: HashMap<SocketAddr, SocketAddr, Keyed>,
@@ -93,12 +97,12 @@ impl Recent {
         self.young.get(&client).or_else(|| self.old.get(&client)).copied()
     }
 
-    fn note(&mut self, client: SocketAddr, proxy: SocketAddr) {
+    fn note(&mut self, client: SocketAddr, way: SocketAddr) {
         if self.young.len() >= STRANGERS && !self.young.contains_key(&client) {
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
-        self.young.insert(client, proxy);
+        self.young.insert(client, way);
     }
 }
 
@@ -149,16 +153,31 @@ mod tests {
         let (mut proxies, a) = (proxies(), at(1));
         assert_eq!(opens(&mut proxies, port(5), b"data"), None);
         assert_eq!(opens(&mut proxies, port(5), &told(a)), Some(a));
-        assert_eq!(proxies.way(a), port(5));
+        assert_eq!(proxies.way(a), Some(port(5)));
         proxies.heard(77);
         opens(&mut proxies, port(6), &told(a)); // which is not authentic
-        assert_eq!((proxies.way(a), proxies.way_of(77)), (port(6), Some(port(5))));
+        assert_eq!((proxies.way(a), proxies.way_of(77, a)), (Some(port(6)), Some(port(5))));
         assert_eq!(opens(&mut proxies, a, b"data"), Some(a), "by itself");
-        assert_eq!(proxies.way(a), a);
+        assert_eq!(proxies.way(a), Some(a));
         opens(&mut proxies, at(3), b"data");
-        assert_eq!(proxies.way(a), port(6), "as far as is known");
+        assert_eq!(proxies.way(a), Some(port(6)), "as far as is known");
         proxies.heard(77); // it is reached directly
-        assert_eq!(proxies.way_of(77), None);
+        assert_eq!(proxies.way_of(77, a), Some(a));
+        proxies.release(77);
         assert!(proxies.ways.is_empty());
+    }
+
+    #[test]
+    fn nothing_goes_to_an_address_whose_proxy_is_forgotten_and_those_without_one_crowd_out_nobody() {
+        let (mut proxies, a) = (proxies(), at(1));
+        opens(&mut proxies, port(5), &told(a));
+        for number in 2..20_000 {
+            opens(&mut proxies, at(number), b"data");
+        }
+        assert_eq!((proxies.way(a), proxies.way(at(19_990))), (Some(port(5)), Some(at(19_990))));
+        for number in 2..20_000 {
+            opens(&mut proxies, port(5), &told(at(number)));
+        }
+        assert_eq!((proxies.way(a), proxies.way_of(77, a)), (None, None));
     }
 }

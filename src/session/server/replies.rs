@@ -118,11 +118,12 @@ impl Server {
     }
 
     pub(super) fn reply(&mut self, now: Time, to: SocketAddr, reply: Reply) {
-        if self.replies.len() < REPLIES_MAX {
-            let way = self.proxies.as_ref().map_or(to, |proxies| proxies.way(to));
-            self.replies.push_back((way, reply));
-        } else {
-            self.count(now, to, Refusal::Replies);
+        if self.replies.len() >= REPLIES_MAX {
+            return self.count(now, to, Refusal::Replies);
+        }
+        match self.proxies.as_ref().map_or(Some(to), |proxies| proxies.way(to)) {
+            Some(way) => self.replies.push_back((way, reply)),
+            None => self.count(now, to, Refusal::Way),
         }
     }
 

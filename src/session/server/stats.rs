@@ -98,6 +98,8 @@ reasons! {
         unknown: Unknown,
         /// A KEM ciphertext for a session that is unknown or has its keys, or one that is not authentic.
         ciphertext: Ciphertext,
+        /// What was to be sent to a client whose proxy is no longer known: too many others have come since.
+        way: Way,
         /// Replies without room: drain `poll_transmit` after each call.
         replies: Replies,
     }
