@@ -34,6 +34,7 @@ lint:
     cargo clippy --all-targets --no-default-features -- -D warnings
     for feature in {{ features }}; do cargo clippy -p whitewater --no-default-features --features "$feature" -- -D warnings; done
     cargo clippy --workspace --exclude 'bevy*' --all-targets --features '{{ features }}' -- -D warnings
+    for feature in '' client; do cargo clippy -p whitewater-matchmaker --no-default-features --features "$feature" -- -D warnings; done
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/threads/Cargo.toml -- -D warnings
     cargo clippy --tests --manifest-path tests/tasks/Cargo.toml -- -D warnings

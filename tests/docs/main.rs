@@ -318,7 +318,8 @@ fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &st
             let is_there = is_there([format!("examples/{name}.rs"), format!("examples/{name}/main.rs")]);
             assert!(is_there, "{at}: no such example");
             let needed = required_features(manifest, name);
-            let missing: Vec<_> = needed.iter().filter(|feature| !given(words).contains(*feature)).collect();
+            let missing: Vec<_> =
+                needed.iter().filter(|feature| !given(words, manifest).contains(*feature)).collect();
             assert!(missing.is_empty() || words.contains(&"--all-features"), "{at}: needs {missing:?}");
         }
         "--test" => {
@@ -344,14 +345,15 @@ fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &st
 }
 
 /// Features that a command enables: those it names, those they imply, and the default ones.
-fn given<'a>(words: &[&'a str]) -> BTreeSet<&'a str> {
+fn given<'a>(words: &[&'a str], manifest: &'a str) -> BTreeSet<&'a str> {
     let named = words.iter().zip(words.iter().skip(1)).filter(|(flag, _)| **flag == "--features");
     let mut all: BTreeSet<_> = named.flat_map(|(_, names)| names.split(',')).collect();
     if all.contains("ring") {
         all.insert("crypto");
     }
     if !words.contains(&"--no-default-features") {
-        all.extend(["net", "batch"]);
+        let default = manifest.lines().find_map(|line| line.strip_prefix("default = "));
+        all.extend(default.unwrap_or_default().split('"').skip(1).step_by(2));
     }
     all
 }

@@ -1,7 +1,7 @@
 //! Bearer secrets (RFC 6750).
 
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
 use std::fmt;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;

@@ -1,11 +1,11 @@
 //! A client for game servers and backends in Rust: one connection, opened again when it is lost.
 
 use crate::access::Bearer;
-use axum::http::header::{AUTHORIZATION, HOST};
-use axum::http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{AUTHORIZATION, HOST};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,8 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+
+pub use hyper::{Method, StatusCode};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);

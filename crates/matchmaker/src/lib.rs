@@ -13,21 +13,40 @@
 //! | `GET /metrics` | operator's | the text format of Prometheus |
 //! | `GET /health` | none | 200 if it works, 503 if its Redis does not answer |
 //! | `GET /` | none | a page that asks for the operator's secret and shows the servers |
+//!
+//! Feature `client` alone is for what asks a matchmaker: a game server or a backend. Without any, there are the messages.
 
+#[cfg(feature = "client")]
+#[cfg_attr(not(feature = "server"), expect(dead_code, reason = "a client shows secrets"))]
 mod access;
+#[cfg(feature = "server")]
 mod api;
+#[cfg(feature = "server")]
 mod body;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "server")]
 mod fleet;
+#[cfg(feature = "server")]
 mod listen;
+#[cfg(feature = "server")]
 mod matchmaker;
+#[cfg_attr(not(feature = "server"), expect(dead_code, reason = "the matchmaker checks them"))]
 pub mod messages;
+#[cfg(feature = "server")]
 mod metrics;
+#[cfg(feature = "server")]
 mod open;
+#[cfg(feature = "server")]
 mod rate;
+#[cfg(feature = "server")]
 pub mod settings;
+#[cfg(feature = "server")]
 mod store;
+#[cfg(feature = "server")]
 mod tokens;
 
+#[cfg(feature = "client")]
 pub use access::Bearer;
+#[cfg(feature = "server")]
 pub use matchmaker::{Matchmaker, StartError};
