@@ -50,10 +50,12 @@ GAME_SERVER = fields(
     template={"type": "object"},  # checked as a pod
 )
 BUFFER = {"anyOf": [whole(1), {"type": "string", "pattern": "^[1-9][0-9]?%$"}]}
+BUFFER_POLICY = fields(["bufferSize", "maxReplicas"], bufferSize=BUFFER, minReplicas=whole(0), maxReplicas=whole(1))
 COUNTER_POLICY = fields(
     ["key", "bufferSize", "maxCapacity"], key=TEXT, bufferSize=BUFFER, minCapacity=whole(0), maxCapacity=whole(1)
 )
-SELECTOR = fields(matchLabels=TEXTS, gameServerState=one_of("Ready", "Allocated"))
+# With fewer places, a server is one match: what is free of a match that has begun is of use to nobody.
+MANY_PLACES = 16
 
 
 def kind(name, version, meta, spec):
@@ -61,7 +63,7 @@ def kind(name, version, meta, spec):
     return fields(required, apiVersion=one_of(version), kind=one_of(name), metadata=META, spec=spec)
 
 
-# Source: install/helm/agones/templates/crds of Agones 1.61. A GameServerAllocation has no definition there: pkg/apis/allocation/v1.
+# Source: install/helm/agones/templates/crds of Agones 1.61.
 AGONES = {
     "Fleet": kind(
         "Fleet",
@@ -76,14 +78,15 @@ AGONES = {
         fields(
             ["fleetName", "policy"],
             fleetName=NAME,
-            policy=fields(["type", "counter"], type=one_of("Counter"), counter=COUNTER_POLICY),
+            policy={
+                "type": "object",
+                "properties": {"type": one_of("Buffer", "Counter")},
+                "required": ["type"],
+                "if": {"properties": {"type": one_of("Counter")}},
+                "then": fields(["counter"], type=TEXT, counter=COUNTER_POLICY),
+                "else": fields(["buffer"], type=TEXT, buffer=BUFFER_POLICY),
+            },
         ),
-    ),
-    "GameServerAllocation": kind(
-        "GameServerAllocation",
-        "allocation.agones.dev/v1",
-        [],
-        fields(["selectors"], selectors={"type": "array", "minItems": 1, "items": SELECTOR}),
     ),
 }
 
@@ -113,13 +116,13 @@ def of_kubernetes(manifest):
 def of_references(manifests):
     """Names and selectors that lead to nothing."""
     pods = [labels for manifest in manifests for labels in [labels_of_pods(manifest)] if labels]
-    names = {(manifest["kind"], manifest.get("metadata", {}).get("name")) for manifest in manifests}
-    counters = {
-        (manifest["metadata"]["name"], counter)
+    services = {
+        f"{manifest['metadata']['name']}:{port['port']}"
         for manifest in manifests
-        if manifest["kind"] == "Fleet"
-        for counter in manifest["spec"]["template"]["spec"].get("counters", {})
+        if manifest["kind"] == "Service"
+        for port in manifest["spec"]["ports"]
     }
+    fleets = {manifest["metadata"]["name"]: manifest["spec"] for manifest in manifests if manifest["kind"] == "Fleet"}
     for manifest in manifests:
         spec, name = manifest.get("spec", {}), f"{manifest['kind']} {manifest.get('metadata', {}).get('name')}"
         match manifest["kind"]:
@@ -133,16 +136,61 @@ def of_references(manifests):
                 if not labels or not any(is_selected(labels, pod) for pod in pods):
                     yield f"{name}: selects no pod"
             case "FleetAutoscaler":
-                if (spec["fleetName"], spec["policy"]["counter"]["key"]) not in counters:
-                    yield f"{name}: there is no such fleet with such a counter"
-            case "GameServerAllocation":
-                for selector in spec["selectors"]:
-                    if ("Fleet", selector.get("matchLabels", {}).get("agones.dev/fleet")) not in names:
-                        yield f"{name}: there is no such fleet"
-            case "RoleBinding":
-                wanted = [("Role", manifest["roleRef"]["name"])]
-                wanted += [(subject["kind"], subject["name"]) for subject in manifest["subjects"]]
-                yield from (f"{name}: there is no {one}" for one in wanted if one not in names)
+                if spec["fleetName"] not in fleets:
+                    yield f"{name}: there is no such fleet"
+                else:
+                    problem = of_policy(spec["policy"], fleets[spec["fleetName"]])
+                    yield from [f"{name}: {problem}"] if problem else []
+        pod = pod_of(manifest)
+        yield from (f"{name}: {problem}" for problem in of_pod(pod, services)) if pod else []
+
+
+def of_policy(policy, fleet):
+    """Why a fleet cannot be scaled like that. Source: pkg/apis/autoscaling/v1/fleetautoscaler.go of Agones 1.61."""
+    if policy["type"] == "Counter":
+        counter = fleet["template"]["spec"].get("counters", {}).get(policy["counter"]["key"])
+        if counter is None:
+            return "there is no such counter"
+        if counter["capacity"] < MANY_PLACES:
+            return f"a server of {counter['capacity']} places is one match: keep free servers, by the policy Buffer"
+        return None
+    size, least, most = (policy["buffer"].get(key, 0) for key in ["bufferSize", "minReplicas", "maxReplicas"])
+    if isinstance(size, str):
+        return None if 1 <= least <= most else "it must be 1 <= minReplicas <= maxReplicas"
+    is_in_order = size <= (least or size) <= most
+    return None if is_in_order else "it must be bufferSize <= minReplicas <= maxReplicas"
+
+
+def of_pod(pod, services):
+    """Mounts of volumes that are not there, files that are not mounted, and a matchmaker that is not there."""
+    volumes = {volume["name"]: files_of(volume) for volume in pod.get("volumes", [])}
+    for container in pod.get("initContainers", []) + pod["containers"]:
+        mounts = {mount["mountPath"]: mount["name"] for mount in container.get("volumeMounts", [])}
+        yield from (f"there is no volume {name}" for name in mounts.values() if name not in volumes)
+        values = {one["name"]: one.get("value", "") for one in container.get("env", [])}
+        for path in [word for word in container.get("args", []) + list(values.values()) if word.startswith("/")]:
+            folder, _, file = path.rpartition("/")
+            files = volumes.get(mounts.get(folder), [])
+            if files is not None and file not in files:
+                yield f"{path} is not mounted"
+        if "MATCHMAKER" in values and values["MATCHMAKER"] not in services:
+            yield f"there is no service {values['MATCHMAKER']}"
+
+
+def files_of(volume):
+    """The names of its files. `None`: all of a secret, whatever it has."""
+    parts = volume.get("projected", {}).get("sources", [volume])
+    items = [part.get("secret", {}).get("items") for part in parts]
+    return None if None in items else [item["path"] for part in items for item in part]
+
+
+def pod_of(manifest):
+    match manifest["kind"]:
+        case "Deployment":
+            return manifest["spec"]["template"]["spec"]
+        case "Fleet":
+            return manifest["spec"]["template"]["spec"]["template"]["spec"]
+    return None
 
 
 def labels_of_pods(manifest):

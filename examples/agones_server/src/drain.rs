@@ -1,56 +1,58 @@
-//! The end of a server: its players are sent to others if the matchmaker has tokens for them, and may stay for a while if not.
+//! The end of a server: its players are sent to others if the matchmaker has places for them, and may stay for a while if not.
 
-use crate::http;
-use crate::server::Config;
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-use std::time::Instant;
+use crate::matchmaker::{Matchmaker, Request};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 use whitewater::{Server, SessionId};
+use whitewater_matchmaker::messages::{Hex, Move};
+
+/// Before it asks again for those for whom there was no place: other servers start meanwhile.
+const RETRY: Duration = Duration::from_secs(1);
+/// Most players who can ask together.
+const MOVE_MAX: usize = 64;
 
 pub(crate) struct Drain {
     until: Instant,
-    /// Tokens for players, by their numbers.
-    tokens: Receiver<(u64, Vec<u8>)>,
-    players: BTreeMap<u64, SessionId>,
+    /// When to ask again. `None`: it has not been answered.
+    next: Option<Instant>,
+    sent: BTreeSet<SessionId>,
 }
 
 impl Drain {
-    pub(crate) fn start(server: &Server, config: &Config, server_id: u64) -> Self {
-        let number = |id| server.pass(id).map(|pass| (pass.client_id, id));
-        let players: BTreeMap<_, _> = server.clients().filter_map(number).collect();
-        let (send, tokens) = channel();
-        if let Some(matchmaker) = config.matchmaker {
-            let numbers: Vec<_> = players.keys().copied().collect();
-            thread::spawn(move || {
-                for number in numbers {
-                    let Ok(token) = ask(matchmaker, server_id, number) else { continue };
-                    let _ = send.send((number, token)); // the server has ended
-                }
-            });
-        }
-        Self { until: Instant::now() + config.drain, tokens, players }
+    pub(crate) fn start(now: Instant, patience: Duration) -> Self {
+        Self { until: now + patience, next: Some(now), sent: BTreeSet::new() }
     }
 
-    /// Redirects those for whom there is a token.
-    pub(crate) fn turn(&mut self, server: &mut Server) {
-        while let Ok((number, token)) = self.tokens.try_recv() {
-            let Some(id) = self.players.get(&number) else { continue };
-            match server.redirect(*id, &token) {
-                Ok(()) => println!("player {number} is sent to another server"),
-                Err(error) => eprintln!("player {number} stays: {error}"),
+    /// Asks for places for one match that is still here: its players stay together.
+    pub(crate) fn ask(&mut self, now: Instant, server: &Server, region: &str, matchmaker: &Matchmaker) {
+        if self.next.is_none_or(|next| now < next) {
+            return;
+        }
+        let is_left = |id: &SessionId| !self.sent.contains(id);
+        let left = server.clients().filter(is_left).filter_map(|id| Some((id, server.pass(id)?)));
+        let left: Vec<_> = left.collect();
+        let Some(match_id) = left.first().map(|(_, pass)| pass.match_id) else { return };
+        let together = left.into_iter().filter(|(_, pass)| pass.match_id == match_id).take(MOVE_MAX);
+        let (players, passes) = together.map(|(id, pass)| (id, Hex(pass.user.clone()))).unzip();
+        let regions = vec![region.to_owned()];
+        self.next = None;
+        matchmaker.ask(Request::Move(players, Move { passes, regions, match_id: Hex(match_id.to_vec()) }));
+    }
+
+    /// Sends them away with these tokens.
+    pub(crate) fn send(&mut self, now: Instant, server: &mut Server, tokens: Vec<(SessionId, Vec<u8>)>) {
+        self.next = Some(if tokens.is_empty() { now + RETRY } else { now });
+        for (id, token) in tokens {
+            match server.redirect(id, &token) {
+                Ok(()) => println!("player {} is sent to another server", crate::server::player(server, id)),
+                Err(error) => eprintln!("a player stays: {error}"),
             }
+            self.sent.insert(id);
         }
     }
 
     /// Whoever is still here is closed.
-    pub(crate) fn is_late(&self) -> bool {
-        Instant::now() >= self.until
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        now >= self.until
     }
-}
-
-/// A token for this player for another server than this, of which the matchmaker alone has the key.
-fn ask(matchmaker: SocketAddr, server_id: u64, player: u64) -> std::io::Result<Vec<u8>> {
-    http::post(matchmaker, "/move", format!("{server_id} {player}").as_bytes())
 }

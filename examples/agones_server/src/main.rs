@@ -1,48 +1,37 @@
-//! A game server in Agones: it talks to the sidecar of its pod through the crate `agones`, and players bring connect tokens.
+//! A game server in Agones: it talks to the sidecar of its pod through the crate `agones`, and registers with the matchmaker of `crates/matchmaker`,
+//! which sends players to it. It serves until SIGTERM, until the operators of the matchmaker want it to end, or until its match is over.
 //!
-//! ```text
-//!   SERVER_KEY_FILE=server.key agones-server          serves, until SIGTERM or until its match is over
-//!   FLEET_KEY_FILE=fleet.key SERVER_KEY_FILE=server.key agones-server key
-//! ```
-//!
-//! The second one is for an init container: it asks the sidecar which server this is, and writes the key of this server. The server itself
-//! never sees the key of the fleet. Files of keys have 64 hex digits. Also in the environment:
+//! Everything is in the environment. Secrets are in files, because others can see the environment of a pod:
 //!
 //! | | default | |
 //! |---|---|---|
+//! | `MATCHMAKER` | | host and port of the matchmaker |
+//! | `MATCHMAKER_ROOT_FILE` | plain HTTP, only on this machine | PEM of the root that its certificate is from |
+//! | `SERVERS_TOKEN_FILE` | | what the matchmaker wants to see: its `--servers-token` |
+//! | `REGION` | default | where the server is, in the matchmaker's words |
 //! | `BIND` | 0.0.0.0:4000 | the address and the port of the container, which players reach through a port of the node |
 //! | `DRAIN_SECONDS` | 20 | how long players may stay after SIGTERM: less than `terminationGracePeriodSeconds` |
-//! | `MATCHMAKER` | | where to ask for tokens for other servers: an address that answers `POST /move` with one, in this example's own words |
 //! | `AGONES_SDK_GRPC_PORT` | 9357 | the port of the sidecar; Agones sets it |
 
 mod drain;
 mod game_server;
-#[expect(dead_code, reason = "a server only posts")]
-mod http;
-mod keys;
+mod load;
+mod matchmaker;
 mod protocol;
 mod server;
 mod sidecar;
 
-use server::Config;
-use sidecar::Sidecar;
-use std::env;
 use std::error::Error;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
+use std::{env, fs};
+use whitewater_matchmaker::Bearer;
 
 type Done = Result<(), Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let words: Vec<_> = env::args().skip(1).collect();
-    let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let result = match words[..] {
-        [] => serve(),
-        ["key"] => write_key(),
-        _ => Err("no argument, or `key`".into()),
-    };
-    match result {
+    match serve() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -52,25 +41,28 @@ fn main() -> ExitCode {
 }
 
 fn serve() -> Done {
-    let config = Config {
+    let config = server::Config {
         at: setting("BIND")?.unwrap_or(([0, 0, 0, 0], 4000).into()),
-        key: keys::read("SERVER_KEY_FILE")?,
+        region: setting("REGION")?.unwrap_or("default".to_owned()),
         drain: Duration::from_secs(setting("DRAIN_SECONDS")?.unwrap_or(20)),
-        matchmaker: setting("MATCHMAKER")?,
     };
-    server::run(&config, Sidecar::start()?)
-}
-
-fn write_key() -> Done {
-    let fleet_key = keys::read("FLEET_KEY_FILE")?;
-    let sidecar = Sidecar::start()?;
-    match sidecar.game_server() {
-        Some(game_server) => keys::write_for(game_server.server_id, fleet_key),
-        None => Err("stopped before the sidecar had started".into()),
-    }
+    let token = file("SERVERS_TOKEN_FILE")?.ok_or("SERVERS_TOKEN_FILE has to be in the environment")?;
+    let matchmaker = matchmaker::Config {
+        at: setting("MATCHMAKER")?.ok_or("MATCHMAKER has to be in the environment")?,
+        root: file("MATCHMAKER_ROOT_FILE")?.map(String::into_bytes),
+        token: Bearer::new(token.trim())
+            .ok_or("SERVERS_TOKEN_FILE has no secret of 16 or more characters")?,
+    };
+    server::run(&config, matchmaker)
 }
 
 /// A variable of the environment, if it is there.
 fn setting<T: FromStr<Err: Error + 'static>>(name: &str) -> Result<Option<T>, Box<dyn Error>> {
     Ok(env::var(name).ok().map(|text| text.parse()).transpose()?)
+}
+
+/// The text of the file that a variable names, if it is there.
+fn file(name: &str) -> Result<Option<String>, Box<dyn Error>> {
+    let path: Option<String> = setting(name)?;
+    Ok(path.map(|path| fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))).transpose()?)
 }

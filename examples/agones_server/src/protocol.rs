@@ -1,13 +1,11 @@
-//! What server, players and matchmaker agree on.
+//! What server and players agree on.
 
 use std::time::Duration;
 use whitewater::{Channel, SessionConfig};
 
-/// This version of this game.
+/// This version of this game. The matchmaker is told the same.
 pub(crate) const PROTOCOL_ID: u64 = 0x6167_6f6e_0000_0001;
-/// A server does not live long enough for a second key.
-pub(crate) const KEY_ID: u8 = 0;
-/// The server drains: ask the matchmaker for another one.
+/// The server drains: ask for a place on another one.
 pub(crate) const DRAINED: u16 = 1;
 
 /// What players say, and the answers.

@@ -2,10 +2,11 @@
 //! be started again while players play.
 
 use crate::game_server::{GameServer, PLAYERS};
+use crate::server::News;
 use agones::Sdk;
 use agones::errors::{Error, Result};
 use std::future::Future;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{io, mem};
@@ -36,43 +37,20 @@ pub(crate) struct Told {
     pub(crate) beats: u64,
 }
 
-/// For the loop.
-pub(crate) enum News {
-    /// The `GameServer` as it is now.
-    Changed(GameServer),
-    /// SIGTERM.
-    Stop,
-}
-
 pub(crate) struct Sidecar {
     told: watch::Sender<Told>,
-    news: Receiver<News>,
     thread: JoinHandle<()>,
 }
 
 impl Sidecar {
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(crate) fn start(news: Sender<News>) -> io::Result<Self> {
         let (told, to_tell) = watch::channel(Told::default());
-        let (send, news) = channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let context = runtime.enter();
         let terminated = signal(SignalKind::terminate())?; // from now on, SIGTERM does not end the process
         drop(context);
-        let thread = thread::spawn(move || runtime.block_on(run(to_tell, &send, terminated)));
-        Ok(Self { told, news, thread })
-    }
-
-    /// Waits for the sidecar. `None`: SIGTERM comes first.
-    pub(crate) fn game_server(&self) -> Option<GameServer> {
-        println!("waiting for the sidecar");
-        match self.news.recv() {
-            Ok(News::Changed(game_server)) => Some(game_server),
-            Ok(News::Stop) | Err(_) => None,
-        }
-    }
-
-    pub(crate) fn news(&self) -> Option<News> {
-        self.news.try_recv().ok()
+        let thread = thread::spawn(move || runtime.block_on(run(to_tell, &news, terminated)));
+        Ok(Self { told, thread })
     }
 
     /// Does not wait.
@@ -217,7 +195,7 @@ impl Teller {
         Ok(())
     }
 
-    /// The counter, by which the fleet scales, and a label for people. The capacity only falls, and the count is never above it: first the count.
+    /// The counter, by which a fleet can scale, and a label for people. The capacity only falls, and the count is never above it: first the count.
     async fn count(&mut self, players: i64, capacity: Option<i64>) -> Result<()> {
         within(self.sdk.set_label(PLAYERS, players.to_string())).await?;
         let Some(capacity) = capacity else { return Ok(()) };

@@ -66,13 +66,13 @@ pub struct Health {
 }
 
 impl GameServer {
-    /// One that waits for its server to be ready.
+    /// One that waits for its server to be ready. Players reach it at this port of the node.
     #[must_use]
-    pub fn scheduled(name: &str, uid: &str, players: Option<Counter>, health: Health) -> Self {
+    pub fn scheduled(name: &str, uid: &str, port: u16, players: Option<Counter>, health: Health) -> Self {
         Self {
             name: name.to_owned(),
             uid: uid.to_owned(),
-            port: 7000,
+            port,
             state: State::Scheduled,
             health,
             players,

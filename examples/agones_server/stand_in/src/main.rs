@@ -7,15 +7,18 @@ use std::thread;
 use std::time::Duration;
 
 const PORT: u16 = 9357;
+/// What the server binds unless it is told otherwise.
+const GAME: u16 = 4000;
 /// Longer than Agones' default: people start the server.
 const DELAY: Duration = Duration::from_secs(600);
 const PERIOD: Duration = Duration::from_secs(5);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let health = Health::new(DELAY, PERIOD, 3);
-    let players = Some(Counter { count: 0, capacity: 32 });
+    let players = Some(Counter { count: 0, capacity: 2 });
     let uid = "7a1c9f04-5b0e-4d6f-8a52-3f1f6c0d9e21";
-    let mut stand_in = StandIn::new(PORT, GameServer::scheduled("arena-x2c4v-8kq5t", uid, players, health))?;
+    let game_server = GameServer::scheduled("arena-x2c4v-8kq5t", uid, GAME, players, health);
+    let mut stand_in = StandIn::new(PORT, game_server)?;
     stand_in.start()?;
     println!("a stand-in for the sidecar, on port {PORT}");
     let mut changes = stand_in.changes();

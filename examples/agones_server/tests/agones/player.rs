@@ -1,14 +1,12 @@
 //! A player on a thread of their own, who talks all the time and follows redirects.
 
-use crate::process::{FLEET_KEY, PATIENCE};
-use crate::protocol::{KEY_ID, PROTOCOL_ID, TALK, session_config};
-use std::net::SocketAddr;
+use crate::process::PATIENCE;
+use crate::protocol::{TALK, session_config};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use std::{iter, mem};
-use whitewater::session::Suite;
-use whitewater::session::token::{FleetKey, Order, PublicToken};
+use whitewater::session::token::PublicToken;
 use whitewater::{Client, ClientConfig, CloseReason, Event};
 
 const EACH: Duration = Duration::from_millis(20);
@@ -27,28 +25,6 @@ pub(crate) struct Player {
     /// Dropping it makes the player leave.
     stay: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// A token of the matchmaker, which has the key of the fleet.
-pub(crate) fn token(at: SocketAddr, server_id: u64, player: u64) -> Vec<u8> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let order = Order {
-        protocol_id: PROTOCOL_ID,
-        suite: Suite::TOKEN,
-        client_id: player,
-        match_id: [0; 16],
-        created: now,
-        expires: now + 60,
-        addresses: &[at],
-        server_key: None,
-        routing_token: b"",
-        user: b"",
-    };
-    let (mut psk, mut nonce) = ([0; 32], [0; 24]);
-    getrandom::fill(&mut psk).unwrap();
-    getrandom::fill(&mut nonce).unwrap();
-    let key = FleetKey::new(FLEET_KEY).server_key(server_id, KEY_ID);
-    key.mint(&order, psk, nonce).unwrap().encode().to_vec()
 }
 
 impl Player {

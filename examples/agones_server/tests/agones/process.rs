@@ -1,9 +1,10 @@
 //! The example as a process, beside a stand-in for its sidecar.
 
+use crate::matchmaker::Running;
 use agones_stand_in::{Counter, GameServer, Health, StandIn};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -12,27 +13,33 @@ use std::time::{Duration, Instant};
 
 /// A test that waits for longer has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-pub(crate) const FLEET_KEY: [u8; 32] = [0x42; 32];
 
-/// Two servers of a fleet: name, UID, `server_id`.
-pub(crate) const ARENA: (&str, &str, u64) =
-    ("arena-x2c4v", "7a1c9f04-5b0e-4d6f-8a52-3f1f6c0d9e21", 0x7a1c_9f04_5b0e_4d6f);
-pub(crate) const OTHER: (&str, &str, u64) =
-    ("arena-8kq5t", "00112233-4455-4677-8899-aabbccddeeff", 0x0011_2233_4455_4677);
+/// Two servers of a fleet.
+pub(crate) const ARENA: &str = "arena-x2c4v";
+pub(crate) const OTHER: &str = "arena-8kq5t";
+
+/// A folder for the files of a test, which has the name.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
 
 /// Has time for machines that are busy.
 pub(crate) fn patient() -> Health {
     Health::new(PATIENCE, Duration::from_secs(5), 12)
 }
 
-/// A stand-in that is not started.
-pub(crate) fn sidecar((name, uid, _): (&str, &str, u64), capacity: i64, health: Health) -> StandIn {
+/// A stand-in that is not started, and a port of the node for its server.
+pub(crate) fn sidecar(name: &str, capacity: i64, health: Health) -> StandIn {
     let players = Some(Counter { count: 0, capacity });
-    StandIn::new(0, GameServer::scheduled(name, uid, players, health)).unwrap()
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let uid = "7a1c9f04-5b0e-4d6f-8a52-3f1f6c0d9e21";
+    StandIn::new(0, GameServer::scheduled(name, uid, port, players, health)).unwrap()
 }
 
-pub(crate) fn started((name, uid, id): (&str, &str, u64), capacity: i64) -> StandIn {
-    let mut sidecar = sidecar((name, uid, id), capacity, patient());
+pub(crate) fn started(name: &str, capacity: i64) -> StandIn {
+    let mut sidecar = sidecar(name, capacity, patient());
     sidecar.start().unwrap();
     sidecar
 }
@@ -55,24 +62,15 @@ pub(crate) struct Process {
     child: Child,
     /// Nothing of its log is read that nobody waits for: a pipe has room for 64 KiB.
     lines: Receiver<String>,
-    folder: PathBuf,
 }
 
 impl Process {
-    /// Starts a server that gets its key as in a pod. `test` names a folder for the keys.
-    pub(crate) fn start(sidecar: &StandIn, test: &str, settings: &[(&str, &str)]) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        fs::create_dir_all(&folder).unwrap();
-        let digits: String = FLEET_KEY.iter().map(|byte| format!("{byte:02x}")).collect();
-        fs::write(folder.join("fleet"), digits).unwrap();
-        let mut program = format!("'{0}' key && exec '{0}'", env!("CARGO_BIN_EXE_agones-server"));
-        if settings.iter().any(|(name, _)| *name == "SERVER_KEY_FILE") {
-            program = format!("exec '{}'", env!("CARGO_BIN_EXE_agones-server"));
-        }
-        let mut command = Command::new("sh");
-        command.args(["-c", &program]).stdin(Stdio::null()).stdout(Stdio::piped());
-        command.env("AGONES_SDK_GRPC_PORT", sidecar.port().to_string()).env("BIND", "127.0.0.1:0");
-        command.env("FLEET_KEY_FILE", folder.join("fleet")).env("SERVER_KEY_FILE", folder.join("server"));
+    /// Starts a server.
+    pub(crate) fn start(sidecar: &StandIn, matchmaker: &Running, settings: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agones-server"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).envs(matchmaker.environment());
+        command.env("AGONES_SDK_GRPC_PORT", sidecar.port().to_string()).env("REGION", "eu");
+        command.env("BIND", format!("127.0.0.1:{}", sidecar.game_server().port));
         let mut child = command.envs(settings.iter().copied()).spawn().unwrap();
         let output = child.stdout.take().unwrap();
         let (tell, lines) = sync_channel(0);
@@ -80,7 +78,7 @@ impl Process {
             let mut lines = BufReader::new(output).lines().map_while(Result::ok);
             while lines.next().is_some_and(|line| tell.send(line).is_ok()) {}
         });
-        Self { child, lines, folder }
+        Self { child, lines }
     }
 
     /// Reads its log up to a line that starts like this, and returns the rest of that line.
@@ -98,10 +96,6 @@ impl Process {
         }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.wait("listening on ").parse().unwrap()
-    }
-
     /// As the kubelet does when the pod is deleted.
     pub(crate) fn terminate(&self) {
         let pid = self.child.id().to_string();
@@ -116,11 +110,6 @@ impl Process {
     pub(crate) fn ended(&mut self) -> bool {
         while self.lines.recv_timeout(PATIENCE).is_ok() {}
         self.child.wait().unwrap().success()
-    }
-
-    /// The file with its key.
-    pub(crate) fn key_file(&self) -> PathBuf {
-        self.folder.join("server")
     }
 }
 
