@@ -11,10 +11,12 @@
 //! | `REGION` | default | where the server is, in the matchmaker's words |
 //! | `BIND` | 0.0.0.0:4000 | the address and the port of the container, which players reach through a port of the node |
 //! | `DRAIN_SECONDS` | 20 | how long players may stay after SIGTERM: less than `terminationGracePeriodSeconds` |
+//! | `IDLE_SECONDS` | 60 | how long the server stays allocated when nobody comes, until it is ready again |
 //! | `AGONES_SDK_GRPC_PORT` | 9357 | the port of the sidecar; Agones sets it |
 
 mod drain;
 mod game_server;
+mod idle;
 mod load;
 mod matchmaker;
 mod protocol;
@@ -45,6 +47,7 @@ fn serve() -> Done {
         at: setting("BIND")?.unwrap_or(([0, 0, 0, 0], 4000).into()),
         region: setting("REGION")?.unwrap_or("default".to_owned()),
         drain: Duration::from_secs(setting("DRAIN_SECONDS")?.unwrap_or(20)),
+        idle: Duration::from_secs(setting("IDLE_SECONDS")?.unwrap_or(60)),
     };
     let token = file("SERVERS_TOKEN_FILE")?.ok_or("SERVERS_TOKEN_FILE has to be in the environment")?;
     let matchmaker = matchmaker::Config {

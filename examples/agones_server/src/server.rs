@@ -2,6 +2,7 @@
 
 use crate::drain::Drain;
 use crate::game_server::GameServer;
+use crate::idle::Idle;
 use crate::matchmaker::{self, Matchmaker, Request};
 use crate::protocol::{self, DRAINED, TALK};
 use crate::sidecar::Sidecar;
@@ -20,6 +21,8 @@ pub(crate) struct Config {
     pub(crate) region: String,
     /// How long players may stay when the server is to end.
     pub(crate) drain: Duration,
+    /// How long it stays allocated without a player.
+    pub(crate) idle: Duration,
 }
 
 /// For the loop.
@@ -96,6 +99,7 @@ struct Game<'a> {
     has_begun: bool,
     /// Every place was taken once: a match does not fill up again when somebody leaves.
     is_full: bool,
+    idle: Idle,
     drain: Option<Drain>,
     /// Whom the matchmaker has not heard of.
     arrived: Vec<Id>,
@@ -133,6 +137,7 @@ impl<'a> Game<'a> {
             places,
             has_begun: false,
             is_full: false,
+            idle: Idle::new(config.idle),
             drain: None,
             arrived: Vec::new(),
             reported: None,
@@ -210,11 +215,17 @@ impl<'a> Game<'a> {
         if is_due {
             self.next_beat = now + self.game_server.health_period / BEATS;
         }
+        let is_allocated = self.game_server.state == "Allocated";
+        let is_idle = self.idle.is_over(now, is_allocated && !self.has_begun && self.drain.is_none());
+        if is_idle {
+            println!("allocated, and nobody has come: ready again");
+        }
         let is_busy = players > 0 && self.game_server.state == "Ready";
         self.sidecar.tell(|told| {
             told.players = count;
             told.capacity = told.capacity.map(|capacity| if is_closed { count } else { capacity });
             told.is_busy |= is_busy;
+            told.returns += u64::from(is_idle);
             told.beats += u64::from(is_due);
         });
     }

@@ -31,6 +31,8 @@ pub(crate) struct Told {
     pub(crate) is_ready: bool,
     /// Nobody may delete the server now.
     pub(crate) is_busy: bool,
+    /// How often it was allocated, nobody came, and it is to be free again.
+    pub(crate) returns: u64,
     /// Players are gone, sessions are closed.
     pub(crate) is_over: bool,
     /// Counts beats of the loop. Health depends on it, so a loop that hangs is seen.
@@ -183,6 +185,12 @@ impl Teller {
                 within(self.sdk.ready()).await?;
             }
             self.told.is_ready = true;
+        }
+        if next.returns != self.told.returns {
+            self.told.returns = next.returns; // only once: it may be allocated again by the time that a failure is known
+            if next.players == 0 {
+                within(self.sdk.ready()).await?;
+            }
         }
         if next.is_busy && !self.told.is_busy {
             within(self.sdk.allocate()).await?;

@@ -83,7 +83,7 @@ impl GameServer {
 
     /// `Ready`. In Agones, this frees a server that was allocated.
     pub(crate) fn ready(&mut self) -> Result<(), String> {
-        self.enter("ready", State::Ready, &[State::Scheduled, State::Ready])
+        self.enter("ready", State::Ready, &[State::Scheduled, State::Ready, State::Allocated])
     }
 
     pub(crate) fn allocate(&mut self) -> Result<(), String> {

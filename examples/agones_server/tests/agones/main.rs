@@ -78,6 +78,25 @@ fn the_loop_learns_that_it_was_allocated_and_does_not_allocate_itself_again() {
     assert_eq!(sidecar.game_server().calls, ["ready", "allocate", "shutdown"]);
 }
 
+#[test]
+fn an_allocated_server_that_nobody_joins_is_ready_again_and_can_still_be_joined() {
+    let (sidecar, matchmaker) = (started(ARENA, 3), Running::start("idle"));
+    let mut server = Process::start(&sidecar, &matchmaker, &[("IDLE_SECONDS", "1")]);
+    matchmaker.wait_for(ARENA, 0);
+    for _ in 0..2 {
+        sidecar.allocate().unwrap();
+        server.wait("allocated, and nobody has come");
+        wait(&sidecar, "ready again", |it| it.state == State::Ready);
+    }
+    assert_eq!(sidecar.game_server().calls, ["ready", "allocate", "ready", "allocate", "ready"]);
+    let player = Player::join(&matchmaker.token(1));
+    wait(&sidecar, "allocated by itself", |it| it.state == State::Allocated);
+    player.is_served_by(ARENA);
+    player.leave();
+    assert!(server.ended());
+    assert_eq!(sidecar.game_server().calls[5..], ["allocate", "shutdown"]);
+}
+
 /// Nobody reads its log: it waits for room, and so do the players. The threads that talk to sidecar and matchmaker run on.
 #[test]
 fn a_loop_that_hangs_is_unhealthy_and_loses_its_lease() {

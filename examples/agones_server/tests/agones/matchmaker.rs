@@ -186,7 +186,7 @@ fn the_manifests_set_what_the_server_reads() {
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("- { name: ")?.split_once(", value:"));
     let names: Vec<_> = names.map(|(name, _)| name).collect();
-    assert!(names.contains(&"MATCHMAKER"), "{names:?}");
+    assert!(names.contains(&"MATCHMAKER") && names.contains(&"IDLE_SECONDS"), "{names:?}");
     for name in names {
         assert!(include_str!("../../src/main.rs").contains(&format!("(\"{name}\")")), "{name}");
     }
