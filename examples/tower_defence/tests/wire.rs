@@ -1,6 +1,6 @@
 //! Every packet is read as it was written, and nothing that a stranger sends does harm.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tower_defence::sim::rules::MONEY_MAX;
 use tower_defence::sim::{Event, EventKind, Keys, Order, PlayerId, Role, World};
 use tower_defence::wire::{
-    self, AGE_MAX, CHAT_MAX, Hello, INPUTS_MAX, Inputs, Message, NAME_MAX, PACKET_MAX, ReadError, Wish,
+    self, AGE_MAX, CHAT_MAX, Hello, INPUTS_MAX, Inputs, Message, NAME_MAX, PACKET_MAX, ReadError, Will, Wish,
     hostile,
 };
 use whitewater_sim::SimRng;
@@ -220,4 +220,47 @@ fn the_largest_world_fits_into_a_datagram() {
     }
     assert!(world.turrets.len() > 10, "{} turrets", world.turrets.len());
     assert!((300..PACKET_MAX).contains(&largest), "{largest} bytes");
+}
+
+/// A lying host's wills: of arbitrary bytes, cut off anywhere, and with any bit turned.
+#[test]
+fn no_will_harms_an_heir() {
+    let (_, seed) = hostile::seeds().into_iter().find(|(name, _)| name == "will").unwrap();
+    hostile::any_packet(&seed);
+    let (kind, will) = seed.split_first().unwrap();
+    let whole: Will = wire::unpack(will).unwrap();
+    assert_eq!(wire::pack_long(&whole).unwrap(), will);
+    for end in 0..will.len() {
+        assert!(wire::unpack::<Will>(&will[..end]).is_err(), "{end} bytes are no will");
+    }
+    for bit in 0..8 * will.len() {
+        let mut other = seed.clone();
+        other[1 + bit / 8] ^= 1 << (bit % 8);
+        hostile::any_packet(&other);
+    }
+    let mut rng = SimRng::new(41, 1);
+    for _ in 0..20_000 {
+        let len = usize::try_from(rng.next_u64() % 400).unwrap();
+        let bytes: Vec<u8> =
+            std::iter::once(*kind).chain((0..len).map(|_| common::below(&mut rng, 256))).collect();
+        hostile::any_packet(&bytes);
+    }
+}
+
+/// A host that writes what no server has, with the right check.
+#[test]
+fn a_will_whose_places_purses_and_runners_do_not_belong_together_is_refused() {
+    let (_, seed) = hostile::seeds().into_iter().find(|(name, _)| name == "will").unwrap();
+    let will: Will = wire::unpack(&seed[1..]).unwrap();
+    let mut twice = will.clone();
+    twice.seats.push(will.seats[0].clone());
+    let mut without = will.clone();
+    without.seats.pop();
+    let mut other = will.clone();
+    other.seats[0].role = Role::Runner;
+    let mut gone = will;
+    gone.world.leave(PlayerId(1));
+    for wrong in [twice, without, other, gone] {
+        assert!(wire::pack_long(&wrong).is_err());
+    }
 }

@@ -16,9 +16,9 @@ mod seats;
 
 pub use seats::JoinError;
 
-use crate::sim::rules::BOARD;
+use crate::sim::rules::{BOARD, HZ};
 use crate::sim::{Event, EventKind, Inputs, Order, PlayerId, Refusal, World};
-use crate::wire::{self, AGE_MAX, Hello, Message};
+use crate::wire::{self, AGE_MAX, Hello, Message, Will};
 use peer::Peer;
 use seats::Seats;
 use std::collections::{BTreeMap, VecDeque};
@@ -36,6 +36,8 @@ pub struct Server {
     replaced: Vec<PeerId>,
     counts: Counts,
     inputs: Inputs,
+    /// Players who are expected back before the match goes on, and for how many ticks at most.
+    awaited: (Vec<PlayerId>, u32),
 }
 
 /// A connection, from [`Server::connect`] to [`Server::disconnect`].
@@ -80,7 +82,25 @@ impl Server {
             replaced: Vec::new(),
             counts: Counts::default(),
             inputs: Inputs::default(),
+            awaited: (Vec::new(), 0),
         }
+    }
+
+    /// Goes on with the match of another server. It stands still until those who were there are back, or for a second.
+    #[must_use]
+    pub fn resume(will: Will) -> Self {
+        let Will { world, inputs, seats } = will;
+        let here = seats.iter().filter(|seat| seat.is_here).map(|seat| seat.player).collect();
+        let seats = Seats::resume(seats, world.tick);
+        Self { inputs, seats, awaited: (here, AWAITED), ..Self::with_world(world) }
+    }
+
+    /// All that another server needs to go on after the last tick. `host`: the ticket of the player whose machine this is,
+    /// who goes with it.
+    #[must_use]
+    pub fn will(&self, host: Option<u64>) -> Will {
+        let (world, inputs, seats) = (self.world.clone(), self.inputs.clone(), self.seats.will(host));
+        Will { world, inputs, seats }
     }
 
     /// The state of the game.
@@ -114,9 +134,17 @@ impl Server {
     ///
     /// There is no place, or it is not a hello.
     pub fn connect(&mut self, hello: &[u8]) -> Result<PeerId, JoinError> {
-        let hello = Hello::decode(hello).map_err(|_| JoinError::Malformed)?;
+        self.let_in(&Hello::decode(hello).map_err(|_| JoinError::Malformed)?)
+    }
+
+    /// The same for a hello that was read before.
+    ///
+    /// # Errors
+    ///
+    /// There is no place.
+    pub fn let_in(&mut self, hello: &Hello) -> Result<PeerId, JoinError> {
         let id = PeerId(self.next_peer);
-        let taken = self.seats.take(&hello, id)?;
+        let taken = self.seats.take(hello, id)?;
         self.next_peer += 1;
         self.peers.insert(id, Peer::new(taken.as_ref().map(|taken| taken.player)));
         self.tell_players(id);
@@ -199,6 +227,9 @@ impl Server {
 
     /// Advances by a tick. Afterwards, take the snapshot and messages of each peer.
     pub fn tick(&mut self) {
+        if self.waits() {
+            return;
+        }
         let next = self.world.tick + 1;
         for peer in self.peers.values_mut() {
             if let Some(player) = peer.player {
@@ -219,6 +250,17 @@ impl Server {
             self.history.pop_front();
         }
         self.history.push_back(self.world.clone());
+    }
+
+    /// Whether the match waits for players of the server before this one. Until it goes on, there are no snapshots.
+    fn waits(&mut self) -> bool {
+        let (players, ticks) = &mut self.awaited;
+        *ticks = ticks.saturating_sub(1);
+        let waits = *ticks > 0 && players.iter().any(|player| !self.seats.is_here(*player));
+        if !waits {
+            self.awaited = (Vec::new(), 0);
+        }
+        waits
     }
 
     /// The current peers.
@@ -301,3 +343,6 @@ impl Server {
         }
     }
 }
+
+/// Most ticks that a match waits for the players of the server before this one.
+const AWAITED: u32 = HZ;

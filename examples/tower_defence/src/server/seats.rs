@@ -65,6 +65,32 @@ impl Seats {
         Ok(Some(Taken { player, role, is_back: false, replaces: None }))
     }
 
+    /// The places as another server needs them. Whoever has the ticket `host` will not come back at once.
+    pub(super) fn will(&self, host: Option<u64>) -> Vec<wire::Seat> {
+        let seat = |(player, seat): (&PlayerId, &Seat)| wire::Seat {
+            player: *player,
+            said: seat.said.clone(),
+            name: seat.name.clone(),
+            ticket: seat.ticket,
+            role: seat.role,
+            is_here: seat.by.is_ok() && host != Some(seat.ticket),
+        };
+        self.seats.iter().map(seat).collect()
+    }
+
+    /// The places of another server, whose players are all away since `now`.
+    pub(super) fn resume(seats: Vec<wire::Seat>, now: u32) -> Self {
+        let seat = |wire::Seat { player, said, name, ticket, role, .. }| {
+            (player, Seat { said, name, ticket, role, by: Err(now) })
+        };
+        Self { seats: seats.into_iter().map(seat).collect() }
+    }
+
+    /// Whether the player in this place is connected.
+    pub(super) fn is_here(&self, player: PlayerId) -> bool {
+        self.seats.get(&player).is_some_and(|seat| seat.by.is_ok())
+    }
+
     /// A connection is over. Returns whose it was.
     pub(super) fn leave(&mut self, peer: PeerId, now: u32) -> Option<PlayerId> {
         let (player, seat) = self.seats.iter_mut().find(|(_, seat)| seat.by == Ok(peer))?;

@@ -1,6 +1,6 @@
 //! What must hold for any bytes. The fuzz target searches for counterexamples; the tests try many inputs.
 
-use super::{Hello, Inputs, Message, full_len, pack, read, unpack};
+use super::{Hello, Inputs, Message, Post, Report, Will, full_len, pack, read, unpack};
 use crate::server::Server;
 use crate::sim::{Bonus, Order, PlayerId, Role, World};
 use std::sync::OnceLock;
@@ -13,12 +13,15 @@ use std::sync::OnceLock;
 /// something wrong.
 pub fn any_packet(bytes: &[u8]) {
     let Some((which, bytes)) = bytes.split_first() else { return };
-    match which % 8 {
+    match which % 11 {
         0 => comes_back::<Inputs>(bytes),
         1 => comes_back::<Hello>(bytes),
         2..=5 => message(bytes),
         6 => snapshot(bytes),
-        _ => server(bytes),
+        7 => server(bytes),
+        8 => will(bytes),
+        9 => comes_back::<Post>(bytes),
+        _ => comes_back::<Report>(bytes),
     }
 }
 
@@ -49,7 +52,20 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let inputs = later.seen_inputs();
     later.step(&inputs);
     let _ = super::write(&mut packed, &later, Some(PlayerId(1)), Some(&base), Some(2));
-    add("delta", 6, packed);
+    add("delta", 6, packed.clone());
+    let token = vec![7; 300];
+    let _ = pack(&Post::Join { term: 3, token }, &mut packed);
+    add("post", 9, packed.clone());
+    let addresses =
+        ["192.0.2.1:4000", "[2001:db8::1]:4000"].iter().filter_map(|at| at.parse().ok()).collect();
+    let _ = pack(&Report::At { term: 3, addresses }, &mut packed);
+    add("report", 10, packed);
+    let mut host = Server::new(1);
+    for (number, wish) in (0..3).zip([super::Wish::Build, super::Wish::Run, super::Wish::Run]) {
+        let _ = host.let_in(&Hello { name: format!("player {number}"), wish, ticket: number });
+    }
+    (0..300).for_each(|_| host.tick());
+    add("will", 8, super::pack_long(&host.will(None)).unwrap_or_default());
     seeds
 }
 
@@ -83,6 +99,21 @@ fn snapshot(bytes: &[u8]) {
             world.take_events();
         }
         assert!(full_len(&world, Some(PlayerId(1))) > 0, "it cannot be told any more");
+    }
+}
+
+/// It is refused, or an heir can go on from it.
+fn will(bytes: &[u8]) {
+    let Ok(will) = unpack::<Will>(bytes) else { return };
+    if will.world.tick > super::TICK_MAX - 80 {
+        return; // it plays, but nobody can be told of later ticks
+    }
+    let mut heir = Server::resume(will);
+    let _ = heir.let_in(&Hello::default());
+    for _ in 0..80 {
+        heir.tick();
+        let again = super::pack_long(&heir.will(None)).unwrap_or_default();
+        assert!(unpack::<Will>(&again).is_ok(), "the heir cannot leave what it was left");
     }
 }
 

@@ -9,6 +9,8 @@
 //! | [`Message::Order`] | A and B, server | on the reliable channel | each must arrive once, in order |
 //! | [`Message::Chat`] | both ways | on the reliable channel | the same |
 //! | [`Message::Event`], [`Message::Player`] | server, client | on the reliable channel | the same |
+//! | [`Will`] | host, heirs | on a channel of its own, the next one once this has arrived | the newest replaces all earlier ones |
+//! | [`Post`], [`Report`] | lobby, players; players, lobby | on the reliable channel of another session | each must arrive once, in order |
 
 mod codes;
 mod fields;
@@ -16,16 +18,20 @@ mod hello;
 pub mod hostile;
 mod inputs;
 mod message;
+mod post;
 mod runners;
 mod snapshot;
 mod squares;
 mod text;
+mod will;
 
 pub use hello::{Hello, NAME_MAX, Wish};
 pub use inputs::{INPUTS_MAX, Inputs};
 pub use message::{CHAT_MAX, Message};
+pub use post::{ADDRESSES_MAX, Post, Report};
 pub use snapshot::{AGE_MAX, Head, ReadError, Snapshot, TICK_MAX, full_len, read, write};
 pub use text::{is_shown, shown};
+pub use will::{Seat, WILL_MAX, Will};
 
 use whitewater::message::{BitReader, BitWriter, BitsError};
 
@@ -42,6 +48,17 @@ pub fn pack(value: &impl whitewater::Message, bytes: &mut Vec<u8>) -> Result<(),
     value.pack(&mut to)?;
     *bytes = to.finish();
     Ok(())
+}
+
+/// The bytes of a value that may take several packets.
+///
+/// # Errors
+///
+/// It does not fit into [`WILL_MAX`], or a value is out of range.
+pub fn pack_long(value: &impl whitewater::Message) -> Result<Vec<u8>, BitsError> {
+    let mut to = BitWriter::with_limit(Vec::new(), 8 * WILL_MAX as usize);
+    value.pack(&mut to)?;
+    Ok(to.finish())
 }
 
 /// Reads a value, which must use all bytes.

@@ -130,7 +130,7 @@ pub enum ReadError {
 }
 
 /// The blank world.
-fn blank(seed: u64, (width, height): (u8, u8)) -> World {
+pub(super) fn blank(seed: u64, (width, height): (u8, u8)) -> World {
     World::on(Board::blank(width, height), seed)
 }
 
@@ -141,16 +141,25 @@ fn change<F: Fields>(
     base: &World,
     you: Option<PlayerId>,
 ) -> Result<(), BitsError> {
+    shared(fields, world, base)?;
+    if let Some(you) = you {
+        personal(fields, world, base, you)?;
+    }
+    check(fields, world.hash_for(you))
+}
+
+/// What everybody sees.
+pub(super) fn shared<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
     common(fields, world, base)?;
     board(fields, world, base)?;
     shots(fields, world, base)?;
     runners(fields, world, base)?;
-    coins(fields, world, base)?;
-    if let Some(you) = you {
-        personal(fields, world, base, you)?;
-    }
-    let check = world.hash_for(you);
-    fields.check(u32::try_from(check & 0xffff_ffff).unwrap_or_default())
+    coins(fields, world, base)
+}
+
+/// The lower half of a hash that both ends know.
+pub(super) fn check<F: Fields>(fields: &mut F, hash: u64) -> Result<(), BitsError> {
+    fields.check(u32::try_from(hash & 0xffff_ffff).unwrap_or_default())
 }
 
 fn common<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(), BitsError> {
@@ -187,7 +196,7 @@ fn coins<F: Fields>(fields: &mut F, world: &mut World, base: &World) -> Result<(
 }
 
 /// Life, money, waiting time, tokens and bonuses: only the reader's.
-fn personal<F: Fields>(
+pub(super) fn personal<F: Fields>(
     fields: &mut F,
     world: &mut World,
     base: &World,
