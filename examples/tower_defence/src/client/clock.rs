@@ -21,6 +21,11 @@ impl Clock {
         self.path = path;
     }
 
+    /// The next snapshot is of another server.
+    pub(super) const fn restart(&mut self) {
+        self.offset = None;
+    }
+
     /// A snapshot of this tick has arrived. `lead`: how many ticks our newest input was ahead of it at the server.
     pub(super) fn on_snapshot(&mut self, now: Time, tick: u32, lead: Option<i8>) {
         let sample = i64::from(tick) * TICK + micros(self.path.rtt) / 2 - signed(now);

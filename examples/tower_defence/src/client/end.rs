@@ -35,6 +35,8 @@ pub struct Client {
     /// A snapshot could not be read, because its base is missing.
     is_lost: bool,
     has_packet: bool,
+    /// Another server goes on with the match, and has not sent a snapshot yet.
+    is_moving: bool,
     unreadable: u64,
     samples: Vec<Sample>,
 }
@@ -70,9 +72,29 @@ impl Client {
             outbox: VecDeque::new(),
             is_lost: false,
             has_packet: false,
+            is_moving: false,
             unreadable: 0,
             samples: Vec::new(),
         }
+    }
+
+    /// Another server goes on with the match, maybe from an earlier tick, and this client joins it. Until it sends a snapshot,
+    /// the screen goes on with what is predicted. Orders that were not decided are given again.
+    pub fn move_on(&mut self) {
+        self.is_moving = true;
+        self.snapshots.clear();
+        self.held = Held::new();
+        self.outbox.retain(|message| !matches!(message, Message::Order { .. }));
+        if let Some(prediction) = &mut self.prediction {
+            let orders = prediction.renumber().map(|(number, order)| Message::Order { number, order });
+            self.outbox.extend(orders);
+        }
+    }
+
+    /// When a snapshot has arrived last.
+    #[must_use]
+    pub const fn heard(&self) -> Option<Time> {
+        self.heard
     }
 
     /// What the session has measured.
@@ -97,6 +119,9 @@ impl Client {
         self.samples.push(Sample::Snapshot(bytes.len()));
         self.heard = Some(now);
         let newest = self.snapshots.keys().next_back().copied();
+        if std::mem::take(&mut self.is_moving) {
+            self.start_from(head.you, &world);
+        }
         self.past.push(&world);
         self.remember(world.clone());
         if newest.is_some_and(|newest| head.tick <= newest && self.prediction.is_some()) {
@@ -155,6 +180,9 @@ impl Client {
         let is_runner = self.role() == Some(Role::Runner);
         if !is_runner && !self.is_lost {
             return false; // builders and spectators hold no keys
+        }
+        if self.is_moving {
+            return false; // their ticks are those of a server that is gone
         }
         let word = self.prediction.as_ref().map_or(0, |prediction| prediction.confirmed().tick);
         let mut packet = self.held.packet(word);
@@ -233,6 +261,15 @@ impl Client {
     /// Takes the measurements since the last call.
     pub fn take_samples(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.samples)
+    }
+
+    /// The first snapshot of another server: what was predicted from the one before counts no longer.
+    fn start_from(&mut self, you: Option<PlayerId>, world: &World) {
+        self.clock.restart();
+        (self.past, self.smooth, self.before) = (Past::default(), Smooth::default(), None);
+        if let Some(prediction) = self.prediction.as_mut().filter(|prediction| prediction.you() == you) {
+            prediction.restart(world.clone());
+        }
     }
 
     fn role(&self) -> Option<Role> {

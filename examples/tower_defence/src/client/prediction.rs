@@ -56,6 +56,22 @@ impl Prediction {
         error
     }
 
+    /// Numbers the orders that are undecided from 1, because another server will decide them.
+    pub(super) fn renumber(&mut self) -> impl Iterator<Item = (u16, Order)> + '_ {
+        for ((number, _), new) in self.open.iter_mut().zip(1..) {
+            *number = new;
+        }
+        self.next_order = self.open.back().map_or(1, |(last, _)| last + 1);
+        self.open.iter().copied()
+    }
+
+    /// Goes on from a state of another server.
+    pub(super) fn restart(&mut self, word: World) {
+        self.confirmed = word;
+        self.states.clear();
+        self.rewind();
+    }
+
     /// Advances by a tick.
     pub(super) fn advance(&mut self, keys: Keys) {
         self.step(keys);
