@@ -7,6 +7,8 @@ pub mod client;
 pub mod headless;
 pub mod lab;
 #[cfg(feature = "program")]
+pub mod peers;
+#[cfg(feature = "program")]
 pub mod play;
 mod receipts;
 pub mod server;

@@ -1,7 +1,8 @@
 //! A client's end.
 
-use super::CHANNEL;
+use super::{CHANNEL, WILL};
 use crate::client::{Client, Path};
+use crate::wire::Will;
 use whitewater::Time;
 use whitewater::session::Connection;
 
@@ -10,6 +11,8 @@ use whitewater::session::Connection;
 pub struct Guest {
     /// The client.
     pub game: Client,
+    /// What the host has left us, the newest.
+    pub will: Option<Will>,
     packet: Vec<u8>,
 }
 
@@ -23,6 +26,9 @@ impl Guest {
         }
         while let Some(message) = connection.recv(CHANNEL) {
             self.game.take(message);
+        }
+        while let Some(will) = connection.recv(WILL) {
+            self.will = Some(will);
         }
         while let Some(datagram) = connection.pop_delivered() {
             self.game.delivered(datagram.0);

@@ -1,8 +1,9 @@
 //! The server's end.
 
-use super::CHANNEL;
-use crate::server::{PeerId, Server};
-use crate::wire::PACKET_MAX;
+use super::{CHANNEL, WILL};
+use crate::server::{JoinError, PeerId, Server};
+use crate::sim::rules::HZ;
+use crate::wire::{Hello, PACKET_MAX};
 use std::collections::BTreeMap;
 use whitewater::session;
 use whitewater::{Event, SessionId, Time};
@@ -14,13 +15,18 @@ pub struct Host {
     pub game: Server,
     peers: BTreeMap<SessionId, PeerId>,
     packet: Vec<u8>,
+    /// Who is to go on with the match without this host, by the number in their connect tokens, and when they get the next
+    /// will.
+    heirs: BTreeMap<u64, u32>,
+    /// The same number of the player whose machine this is.
+    own: Option<u64>,
 }
 
 impl Host {
     /// A game without connections.
     #[must_use]
-    pub const fn new(game: Server) -> Self {
-        Self { game, peers: BTreeMap::new(), packet: Vec::new() }
+    pub fn new(game: Server) -> Self {
+        Self { game, peers: BTreeMap::new(), packet: Vec::new(), heirs: BTreeMap::new(), own: None }
     }
 
     /// Takes an event of a session, and reads what there is to read.
@@ -62,11 +68,52 @@ impl Host {
                 self.game.pop_message(*peer); // it was sent, or the session is over
             }
         }
+        self.send_wills(sessions, false);
+    }
+
+    /// Names those who get this host's wills from now on. `own`: the player whose machine this is. All by the number in their
+    /// connect tokens.
+    pub fn set_heirs(&mut self, own: u64, heirs: impl IntoIterator<Item = u64>) {
+        self.own = Some(own);
+        self.heirs = heirs.into_iter().map(|heir| (heir, 0)).collect();
+    }
+
+    /// Sends the heirs the last will: nothing that has happened is lost. Nothing may happen afterwards.
+    pub fn farewell(&mut self, sessions: &mut session::Server) {
+        self.send_wills(sessions, true);
+    }
+
+    /// Whether the heirs who are there have all wills.
+    pub fn is_bequeathed(&self, sessions: &mut session::Server) -> bool {
+        self.peers.keys().all(|id| {
+            let is_heir = sessions.pass(*id).is_some_and(|pass| self.heirs.contains_key(&pass.client_id));
+            let connection = sessions.connection_mut(*id).filter(|_| is_heir);
+            connection.is_none_or(|connection| connection.is_delivered(WILL))
+        })
+    }
+
+    /// Sends each heir what they need to go on from here, if it is time. Who has not acknowledged the last will gets the next
+    /// one as soon as they have, so that none is outdated before it leaves.
+    fn send_wills(&mut self, sessions: &mut session::Server, is_last: bool) {
+        let (now, mut will) = (self.game.world().tick, None);
+        for id in self.peers.keys() {
+            let due = sessions.pass(*id).and_then(|pass| self.heirs.get_mut(&pass.client_id));
+            let (Some(due), Some(connection)) = (due, sessions.connection_mut(*id)) else { continue };
+            if is_last || (now >= *due && connection.is_delivered(WILL)) {
+                let will = will.get_or_insert_with(|| self.game.will(self.own));
+                let _ = connection.send(WILL, will); // the next one says more
+                *due = now + WILL_EACH;
+            }
+        }
     }
 
     fn welcome(&mut self, sessions: &mut session::Server, now: Time, id: SessionId) {
         let Some(connection) = sessions.connection(id) else { return };
-        match self.game.connect(connection.user()) {
+        let hello = Hello::decode(connection.user()).map_err(|_| JoinError::Malformed);
+        // Whoever has made the token says who this is: no player has to trust a host with a secret.
+        let ticket = sessions.pass(id).map(|pass| pass.client_id);
+        let hello = hello.map(|hello| Hello { ticket: ticket.unwrap_or(hello.ticket), ..hello });
+        match hello.and_then(|hello| self.game.let_in(&hello)) {
             Ok(peer) => drop(self.peers.insert(id, peer)),
             Err(error) => drop(sessions.close_with(now, id, REFUSED, &error.to_string())),
         }
@@ -94,6 +141,8 @@ impl Host {
 }
 
 /// Codes for closing: refused; or the player has connected again.
-const REFUSED: u16 = 1;
+pub(crate) const REFUSED: u16 = 1;
 /// See [`REFUSED`].
 const REPLACED: u16 = 2;
+/// Ticks between two wills: half a second.
+const WILL_EACH: u32 = HZ / 2;

@@ -2,7 +2,7 @@
 //! neither.
 //!
 //! Snapshots and inputs are unreliable datagrams, whose receipts tell which have arrived. Everything else uses one
-//! ordered channel.
+//! ordered channel. A host that another player may have to replace sends its [`Will`] on a channel of its own.
 
 mod guest;
 mod host;
@@ -10,7 +10,10 @@ mod host;
 pub use guest::Guest;
 pub use host::Host;
 
-use crate::wire::Message;
+#[cfg(feature = "program")]
+pub(crate) use host::REFUSED;
+
+use crate::wire::{Message, WILL_MAX, Will};
 use std::time::Duration;
 use whitewater::channel::{Carrier, Resend};
 use whitewater::{Channel, ChannelConfig, SessionConfig};
@@ -20,9 +23,10 @@ use whitewater::{Channel, ChannelConfig, SessionConfig};
 pub fn session() -> SessionConfig {
     // Resends by the round trip, so that nobody waits longer than needed for what they bought.
     let channel = ChannelConfig { carrier: Carrier::Packets, resend: Resend::Rtt(125), ..CHANNEL.config() };
+    let will = ChannelConfig { max_message: WILL_MAX, ..WILL.config() };
     SessionConfig {
-        protocol_id: 0x7464_0000_0000_0002, // "td", version 2
-        channels: vec![channel],
+        protocol_id: 0x7464_0000_0000_0003, // "td", version 3
+        channels: vec![channel, will],
         // An acknowledgement waits for the next tick, whose data it can ride with.
         ack_delay: Duration::from_millis(40),
         ..SessionConfig::default()
@@ -31,3 +35,5 @@ pub fn session() -> SessionConfig {
 
 /// The reliable channel.
 const CHANNEL: Channel<Message> = Channel::ordered(0);
+/// Wills, one at a time: the next is not sent before this one has arrived.
+const WILL: Channel<Will> = Channel::ordered(1);
