@@ -39,6 +39,21 @@ pub(crate) enum Command {
         secret: Secret,
         player: Player,
     },
+    /// A lobby for players who host.
+    Lobby {
+        at: SocketAddr,
+        secret: Secret,
+        relay: SocketAddr,
+        relay_key: PathBuf,
+    },
+    /// A player in a match that players host.
+    Meet {
+        at: SocketAddr,
+        secret: Secret,
+        player: Player,
+        /// Prints a line a second instead of showing a screen, and leaves after this many if that is given.
+        seconds: Option<Option<u32>>,
+    },
     /// Without a screen.
     Headless {
         settings: Settings,
@@ -94,6 +109,9 @@ struct Words {
     name: Option<String>,
     wish: Wish,
     is_bot: bool,
+    is_quiet: bool,
+    relay: Option<SocketAddr>,
+    relay_key: Option<PathBuf>,
     plain: Vec<String>,
 }
 
@@ -147,6 +165,9 @@ impl Words {
             }
             "--spectate" => self.wish = Wish::Watch,
             "--bot" => self.is_bot = true,
+            "--quiet" => self.is_quiet = true,
+            "--relay" => self.relay = Some(address(&value()?)?),
+            "--relay-key" => self.relay_key = Some(value()?.into()),
             _ if name.starts_with('-') => return Err(format!("there is no argument {name}")),
             _ => self.plain.push(name.to_owned()),
         }
@@ -179,6 +200,17 @@ impl Words {
             ["join", at] => {
                 let (at, secret) = (address(at)?, self.secret()?);
                 Ok(Command::Join { at, secret, player: self.player() })
+            }
+            ["lobby", at] => {
+                let wrong = "a lobby has a relay: --relay ADDR --relay-key FILE";
+                let relay = self.relay.zip(self.relay_key.take());
+                let (relay, relay_key) = relay.ok_or_else(|| wrong.to_owned())?;
+                Ok(Command::Lobby { at: address(at)?, secret: self.secret()?, relay, relay_key })
+            }
+            ["meet", at] => {
+                let (at, secret, seconds) =
+                    (address(at)?, self.secret()?, self.is_quiet.then_some(self.seconds));
+                Ok(Command::Meet { at, secret, player: self.player(), seconds })
             }
             ["headless"] if self.transport == Transport::Tcp => {
                 Err("TCP is not simulated: see `wired`".to_owned())
@@ -249,6 +281,9 @@ A tower defence over a bad network. Without a command: server, you and bots in t
   tower-defence server ADDR (--token FILE | --pass PHRASE) [--bots N] [--seed N]
   tower-defence join ADDR (--token FILE | --pass PHRASE) [--role a|b] [--spectate] [--name NAME] [--bot]
                           [--link SPEC]
+  tower-defence lobby ADDR (--token FILE | --pass PHRASE) --relay ADDR --relay-key FILE
+  tower-defence meet ADDR (--token FILE | --pass PHRASE) [--role a|b] [--spectate] [--name NAME] [--bot]
+                          [--quiet [--seconds T]]
   tower-defence headless [--bots N] [--seconds T] [--link SPEC] [--transport sessions|kcp] [--seed N]
                          [--plot FILE.svg] [--compare]
   tower-defence wired (server | bots) ADDR [--transport sessions|kcp|tcp] [--bots N] [--seconds T] [--seed N]
@@ -262,6 +297,8 @@ A tower defence over a bad network. Without a command: server, you and bots in t
   --token FILE    the secret that all players share, as `token FILE` makes one
   --pass PHRASE   a secret from words, by Argon2id
   --bot           a bot is at your keys
+  lobby, meet     players host the match behind a relay; when the host goes, another goes on with it
+  --quiet         a line each second instead of a screen
   --compare       the same game over sessions and over KCP alone, at 0, 2, 5 and 10 % loss
   --plot FILE     draw what was measured
   wired           the same game over real sockets, to compare what carries it: bots print a line of figures";

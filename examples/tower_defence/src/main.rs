@@ -14,9 +14,10 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 use tower_defence::bots::Bot;
+use tower_defence::client::Game as _;
 use tower_defence::headless;
 use tower_defence::lab::wired;
-use tower_defence::play::{Hosting, Key, Local, Relay, Remote, state_dir, ticket};
+use tower_defence::play::{Hosting, Key, Lobbying, Local, Peer, Relay, Remote, state_dir, ticket};
 use tower_defence::wire::Hello;
 
 fn main() -> ExitCode {
@@ -59,6 +60,12 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             run_server(hosting)?;
         }
         Command::Join { at, secret, player } => join(at, &key(secret)?, player)?,
+        Command::Lobby { at, secret, relay, relay_key } => {
+            let bytes = std::fs::read(&relay_key)?.try_into();
+            let relay_key = bytes.map_err(|_| format!("{}: it has to have 32 bytes", relay_key.display()))?;
+            run_lobby(Lobbying::bind(at, &key(secret)?, relay, relay_key)?)?;
+        }
+        Command::Meet { at, secret, player, seconds } => meet(at, &key(secret)?, player, seconds)?,
         Command::Headless { settings, compares: true, .. } => {
             let mut text = String::new();
             headless::compare(&mut text, &settings)?;
@@ -126,6 +133,63 @@ fn join(at: SocketAddr, key: &Key, player: Player) -> Result<(), Box<dyn Error>>
     let shown = screen::show(&mut remote);
     remote.leave();
     Ok(shown?)
+}
+
+/// Runs a lobby, and prints who hosts.
+fn run_lobby(mut lobby: Lobbying) -> Result<(), Box<dyn Error>> {
+    warnings::show();
+    say(&format!("listening on {}", lobby.local_addr()?));
+    let mut told = (0, None);
+    loop {
+        lobby.pump()?;
+        let now = lobby.lobby().term();
+        if now != told {
+            let host = now.1.map_or("nobody".to_owned(), |host| format!("player {host}"));
+            say(&format!("term {}: {host} hosts, {} players are here", now.0, lobby.lobby().present()));
+            told = now;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Plays in a match that players host. With `seconds`: without a screen, and for so long if that is given.
+fn meet(
+    at: SocketAddr,
+    key: &Key,
+    player: Player,
+    seconds: Option<Option<u32>>,
+) -> Result<(), Box<dyn Error>> {
+    let Player { name, wish, is_bot, seed, .. } = player;
+    let hello = Hello { ticket: ticket(at, state_dir().as_deref())?, name, wish };
+    let mut peer = Peer::connect(at, key, &hello, is_bot.then(|| Bot::new(seed)), seed)?;
+    let shown = match seconds {
+        Some(seconds) => run_quietly(&mut peer, seconds),
+        None => screen::show(&mut peer),
+    };
+    peer.leave();
+    Ok(shown?)
+}
+
+fn run_quietly(peer: &mut Peer, seconds: Option<u32>) -> io::Result<()> {
+    let (begun, mut told) = (Instant::now(), Instant::now());
+    while seconds.is_none_or(|seconds| begun.elapsed() < Duration::from_secs(seconds.into())) {
+        peer.pump()?;
+        if told.elapsed() >= Duration::from_secs(1) {
+            told = Instant::now();
+            let (term, role) = (peer.member().term(), if peer.member().hosts() { "host" } else { "guest" });
+            say(&match peer.view() {
+                Some(view) => {
+                    let (tick, money, is_live) = (view.tick, view.purse.money, view.is_live);
+                    let you = view.you.map_or("a spectator".to_owned(), |you| format!("player {you}"));
+                    let state = if is_live { "live" } else { "waits for a host" };
+                    format!("term {term}, {role}, {you}: tick {tick}, money {money}, {state}")
+                }
+                None => format!("term {term}, {role}: connecting"),
+            });
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn key(secret: Secret) -> Result<Key, String> {
