@@ -69,6 +69,18 @@ fn whoever_can_reach_each_other_does_within_a_leg_by_the_relay_and_three_direct_
 }
 
 #[test]
+fn a_host_registers_within_seconds_whatever_is_lost() {
+    let took = |seed| Internet::new(seed, [Kind::Restricted; 2], 0.2).registered;
+    let mut took: Vec<_> = (0..100).map(took).collect();
+    took.sort();
+    println!("registered after {:?} (median), {:?} at most", took[50], took[99]);
+    assert!(
+        took[50] <= 4 * LEG + Duration::from_millis(220) && took[99] < Duration::from_secs(5),
+        "{took:?}"
+    );
+}
+
+#[test]
 fn a_session_that_begins_by_the_relay_because_of_loss_finds_the_direct_way_in_seconds() {
     let (mut relayed, mut slow) = (0, 0);
     for seed in 0..100 {

@@ -22,6 +22,8 @@ pub(super) struct Relayed {
     /// When it registered last, and when it will next.
     asked: Option<Time>,
     due: Time,
+    /// Registrations since the relay answered one.
+    unanswered: u32,
     /// When the relay last said that it knows this server, and where it sees it.
     registered: Option<(Time, SocketAddr)>,
 }
@@ -29,7 +31,7 @@ pub(super) struct Relayed {
 impl Relayed {
     pub(super) fn new((relay, ticket): (SocketAddr, HostTicket)) -> Self {
         let relay = SocketAddr::new(relay.ip().to_canonical(), relay.port());
-        Self { relay, ticket, cookie: [0; 16], asked: None, due: Time::ZERO, registered: None }
+        Self { relay, ticket, cookie: [0; 16], asked: None, due: Time::ZERO, unanswered: 0, registered: None }
     }
 
     /// Where the relay sees this server, if guests can come.
@@ -46,10 +48,13 @@ impl Relayed {
         match FromRelay::decode(datagram).ok_or(Refusal::Malformed)? {
             FromRelay::Guest(link, guest, datagram) => return Ok(Some((relayed(guest, link), datagram))),
             FromRelay::Cookie(cookie) => {
-                self.cookie = cookie;
+                (self.cookie, self.unanswered) = (cookie, 0);
                 self.due = self.asked.map_or(now, |asked| asked + REGISTER_SOONEST).min(self.due);
             }
-            FromRelay::Registered(address) => self.registered = Some((now, address)),
+            FromRelay::Registered(address) => {
+                self.registered = Some((now, address));
+                (self.unanswered, self.due) = (0, now + REGISTER_EACH);
+            }
             FromRelay::Gone(_) => {} // its guest will open another
         }
         Ok(None)
@@ -63,7 +68,9 @@ impl Relayed {
         if now < self.due {
             return None;
         }
-        (self.asked, self.due) = (Some(now), now + REGISTER_EACH);
+        let wait = (REGISTER_AGAIN * (1 << (self.unanswered / 4).min(8))).min(REGISTER_EACH);
+        (self.asked, self.due) = (Some(now), now + wait);
+        self.unanswered = self.unanswered.saturating_add(1);
         let Self { ticket, cookie, relay, .. } = self;
         let register = Register { ticket: *ticket.ticket(), cookie: *cookie, proof: ticket.proof(cookie) };
         out.extend_from_slice(&register.encode());
@@ -130,6 +137,8 @@ const MARK: u32 = 3 << 30;
 const _: () = assert!(MARK.count_zeros() == LINKS_MAX.ilog2(), "a link fits beside the mark");
 /// The relay forgets a host after 60 s, and a NAT on the way forgets its port after 30 s.
 const REGISTER_EACH: Duration = Duration::from_secs(5);
+/// Time between registrations that are not answered; twice as long after each four.
+const REGISTER_AGAIN: Duration = Duration::from_millis(200);
 /// Whoever forges cookies makes a host send no more often than that.
 const REGISTER_SOONEST: Duration = Duration::from_millis(20);
 /// Three registrations.

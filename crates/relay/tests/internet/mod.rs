@@ -55,6 +55,8 @@ pub(crate) struct Internet {
     /// The part of datagrams that is lost, and from when on none gets straight from one player to the other.
     pub(crate) loss: f64,
     pub(crate) is_cut: bool,
+    /// How long the host took to register.
+    pub(crate) registered: Duration,
     /// Somebody on the way answers each question of the guest, before anybody else.
     pub(crate) is_observed: bool,
     sides: [Side; SIDES],
@@ -88,6 +90,7 @@ impl Internet {
             bytes: (0, 0),
             loss,
             is_cut: false,
+            registered: Duration::ZERO,
             is_observed: false,
             sides: [side(1, kinds[0]), side(2, kinds[1])],
             under_way: BinaryHeap::new(),
@@ -95,9 +98,12 @@ impl Internet {
             count: 0,
             buf: Vec::new(),
         };
-        internet.run_until(60_000, |internet| {
-            internet.host.public_addr(internet.now).is_some() && internet.now >= Time::from_millis(2000)
-        });
+        assert!(
+            internet.run_until(60_000, |internet| internet.host.public_addr(internet.now).is_some()),
+            "{seed}"
+        );
+        internet.registered = internet.now.since(Time::ZERO);
+        internet.run_until(3000, |internet| internet.now >= Time::from_millis(2000));
         internet
     }
 
