@@ -147,7 +147,7 @@ fn whoever_forges_answers_gains_a_silence_now_and_then_and_never_the_session() {
     }
     silences.sort();
     println!("silent for {:?} (median), {:?} at most", silences[10], silences[19]);
-    assert!(silences[19] < Duration::from_millis(1500), "{silences:?}");
+    assert!(silences[19] < Duration::from_secs(3), "{silences:?}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(super) struct Ways {
     all: Vec<Way>,
     /// How many of them were there when the session began.
     told: usize,
+    /// Of all others: whoever forges answers has any number of addresses.
+    met: Bar,
     /// When the server was last heard by the way in use, or began to be.
     heard: Time,
     /// What waits for an answer there.
@@ -35,8 +37,13 @@ pub(super) struct Ways {
 #[derive(Debug)]
 struct Way {
     address: SocketAddr,
-    /// It is not used until then, because it did not carry the session.
-    barred: Time,
+    bar: Bar,
+}
+
+#[derive(Debug, Default)]
+struct Bar {
+    /// A way is not used until then, because it did not carry the session.
+    until: Time,
     /// How often it did not.
     failures: u32,
 }
@@ -82,8 +89,8 @@ pub(super) struct Present {
 }
 
 impl Way {
-    const fn new(address: SocketAddr) -> Self {
-        Self { address, barred: Time::ZERO, failures: 0 }
+    fn new(address: SocketAddr) -> Self {
+        Self { address, bar: Bar::default() }
     }
 }
 
@@ -95,6 +102,7 @@ impl Ways {
         let ways = Self {
             told: all.len(),
             all,
+            met: Bar::default(),
             heard: now,
             waits: None,
             took: Duration::ZERO,
@@ -114,10 +122,8 @@ impl Ways {
     /// An authentic packet has come by the way in use.
     pub(super) fn on_heard(&mut self, now: Time, address: SocketAddr) {
         (self.heard, self.waits, self.excuses) = (now, None, 0);
-        if !std::mem::replace(&mut self.is_proven, true)
-            && let Some(way) = self.all.iter_mut().find(|way| way.address == address)
-        {
-            way.failures = 0;
+        if !std::mem::replace(&mut self.is_proven, true) {
+            self.bar(address).failures = 0;
         }
     }
 
@@ -129,8 +135,7 @@ impl Ways {
         challenge: &Challenge,
         present: Present,
     ) -> Option<WayAnswer> {
-        let round = self.round.as_ref().filter(|round| round.cid == challenge.cid)?;
-        let took = now.since(round.began);
+        let took = now.since(self.round.as_ref().filter(|round| round.cid == challenge.cid)?.began);
         if from == present.address {
             if self.is_proven && self.excuses < EXCUSES {
                 (self.waits, self.excuses) = (None, self.excuses + 1);
@@ -140,7 +145,7 @@ impl Ways {
         if !self.has(from) {
             self.meet(from);
         }
-        let is_barred = self.all.iter().any(|way| way.address == from && way.barred > now);
+        let is_barred = self.bar(from).until > now;
         let is_shorter = self.is_proven && took + LEAST_GAIN < present.rtt - present.rtt / SHORTER_BY;
         Some(match self.is_silent(now, present) {
             _ if is_barred => WayAnswer::Stay,
@@ -148,6 +153,13 @@ impl Ways {
             false if is_shorter => WayAnswer::Move,
             false => WayAnswer::Stay,
         })
+    }
+
+    fn bar(&mut self, address: SocketAddr) -> &mut Bar {
+        let told = self.all.iter_mut().take(self.told);
+        told.map(|way| (way.address, &mut way.bar))
+            .find(|(at, _)| *at == address)
+            .map_or(&mut self.met, |(_, bar)| bar)
     }
 
     /// The server answers from another address, because the NAT before it gives it another port for this end.
@@ -159,11 +171,10 @@ impl Ways {
     /// The session uses this way from now on, and has used the other.
     pub(super) fn moved(&mut self, now: Time, old: SocketAddr) {
         self.took = self.round.as_ref().map_or(Duration::ZERO, |round| now.since(round.began));
-        if !self.is_proven
-            && let Some(way) = self.all.iter_mut().find(|way| way.address == old)
-        {
-            way.failures = (way.failures + 1).min(BARRED_MOST);
-            way.barred = now + BARRED * (1 << (way.failures - 1));
+        if !self.is_proven {
+            let bar = self.bar(old);
+            bar.until = now + BARRED * (1 << bar.failures);
+            bar.failures = (bar.failures + 1).min(BARRED_MOST - 1);
         }
         (self.heard, self.waits, self.excuses, self.is_proven) = (now, None, 0, false);
         self.plan(now);

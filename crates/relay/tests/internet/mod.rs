@@ -23,8 +23,8 @@ use whitewater_sim::SimRng;
 pub(crate) const LEG: Duration = Duration::from_millis(30);
 
 const RELAY: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 1), 4100);
-/// Takes everything, and says nothing else.
-const OBSERVER: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 66), 6666);
+/// Takes everything, and says nothing else, each time from another port.
+const OBSERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 66);
 const UNIX: u64 = 1_900_000_000;
 const SIDES: usize = 2;
 
@@ -242,7 +242,14 @@ impl Internet {
             Challenge { suite, cid, client_stamp, epoch, cookie }.encode(&mut datagram).unwrap();
             self.count += 1;
             let (at, count) = (self.now + Duration::from_millis(1), self.count);
-            self.under_way.push(Reverse(Sent { at, count, from: OBSERVER.into(), to: from, datagram }));
+            let port = 1 + u16::try_from(count % 60_000).unwrap();
+            self.under_way.push(Reverse(Sent {
+                at,
+                count,
+                from: (OBSERVER, port).into(),
+                to: from,
+                datagram,
+            }));
         }
         let fraction = f64::from(self.rng.next_u32()) / f64::from(u32::MAX);
         if fraction >= self.loss {
