@@ -7,7 +7,7 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 rm -rf "$out/package"
 mkdir "$out/package"
-cargo run -q -p whitewater-web-build -- whitewater-js "$out/package" --at-most 200
+cargo run -q -p whitewater-web-build -- whitewater-js "$out/package" --at-most 210
 rm -f "$out/package"/*.d.ts # index.d.ts has the types
 cp crates/web-js/npm/{package.json,README.md,index.js,index.d.ts} LICENSE-MIT LICENSE-APACHE "$out/package"
 (cd "$out/package" && npm pack --silent --pack-destination "$out")
