@@ -134,11 +134,13 @@ pub struct Arrival {
     pub ecn: Option<Ecn>,
     /// What it came in.
     pub underlay: Underlay,
+    /// By which of the networks of this end: 0, or the one that a client [has besides](crate::session::Client::set_second_network).
+    pub network: u8,
 }
 
 impl From<SocketAddr> for Arrival {
     fn from(address: SocketAddr) -> Self {
-        Self { address, ecn: None, underlay: Underlay::default() }
+        Self { address, ecn: None, underlay: Underlay::default(), network: 0 }
     }
 }
 
@@ -167,11 +169,13 @@ pub struct Transmit {
     pub address: SocketAddr,
     /// The ECN mark to set in its IP header; `None`: no mark. It is left out if the system cannot set it.
     pub ecn: Option<Ecn>,
+    /// By which of the networks of this end it leaves, as in an [`Arrival`].
+    pub network: u8,
 }
 
 impl From<SocketAddr> for Transmit {
     fn from(address: SocketAddr) -> Self {
-        Self { address, ecn: None }
+        Self { address, ecn: None, network: 0 }
     }
 }
 

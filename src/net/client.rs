@@ -3,7 +3,9 @@
 use super::clock::{Clock, random};
 use super::driver::{Driver, ONE_PEER, farewell, mode, within};
 use super::error::Error;
-use crate::session::{self, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event};
+use crate::session::{
+    self, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event, SecondNetwork,
+};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
@@ -69,6 +71,36 @@ impl Client {
         let mut client = Self::over(port, clock, session).of_sessions();
         client.line.watch();
         Ok(client)
+    }
+
+    /// Gives the session a second network: a phone has Wi-Fi and LTE. `socket` is bound to an address of that network, not connected, and becomes
+    /// non-blocking; how to get one depends on the system. Call it at any time; a second call replaces the socket. See [`SecondNetwork`] for what it is for.
+    /// A socket that fails is a network that is silent: the session goes on by the other.
+    ///
+    /// The session has to be encrypted: another one stays where it began, and the server would not follow.
+    ///
+    /// # Errors
+    ///
+    /// The session is not encrypted (`Unsupported`), or the socket fails.
+    pub fn set_second_network(&mut self, socket: UdpSocket, purpose: SecondNetwork) -> io::Result<()> {
+        let port = Port::new(socket, mode(self.machine.session_config()), ONE_PEER)?;
+        if !self.machine.set_second_network(self.clock.now(), Some(purpose)) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a session without encryption has one network"));
+        }
+        self.line.second = Some(port);
+        Ok(())
+    }
+
+    /// Takes the second network away. A session that uses it goes on by the first.
+    pub fn remove_second_network(&mut self) {
+        self.machine.set_second_network(self.clock.now(), None);
+        self.line.second = None;
+    }
+
+    /// The network that the session uses: 0 for the first, 1 for the second.
+    #[must_use]
+    pub fn network(&self) -> u8 {
+        self.machine.network()
     }
 
     /// Pumps until there is an event, for at most `timeout`; `None` waits forever. Returns whether there is one. Returns at once if the

@@ -217,10 +217,10 @@ impl<M: Machine> Driver<M> {
 
     fn send_up_to(&mut self, most: usize) -> bool {
         let (now, mut left) = (self.clock.now(), most);
-        self.line.port.flush();
+        self.line.flush();
         while left > 0 && !self.line.port.is_full() {
             let is_all = self.line.gather(now, &mut self.machine, &mut left);
-            self.line.port.flush();
+            self.line.flush();
             if is_all {
                 return true;
             }

@@ -9,7 +9,7 @@ use super::way::Way;
 use crate::machine::{Arrival, Ecn, Machine, Transmit};
 use crate::time::Time;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use whitewater_udp::{Datagram, Port, Socket};
 
@@ -17,6 +17,8 @@ use whitewater_udp::{Datagram, Port, Socket};
 #[derive(Debug)]
 pub(super) struct Line<M, S = UdpSocket> {
     pub(super) port: Port<S>,
+    /// The port on the second network of this end.
+    pub(super) second: Option<Port<S>>,
     pub(super) neighbours: Option<Neighbours<M>>,
     pub(super) beside: Option<Beside>,
     /// The other processes that have this socket.
@@ -30,6 +32,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
     pub(super) fn new(port: Port<S>) -> Self {
         Self {
             port,
+            second: None,
             neighbours: None,
             beside: None,
             generations: None,
@@ -67,7 +70,9 @@ impl<M: Machine, S: Socket> Line<M, S> {
 
     /// Hands the next datagram that was read to the machine, or on to the shard that owns it; `false`: there is none.
     pub(super) fn hand_in(&mut self, now: Time, machine: &mut M) -> bool {
-        let Some(Datagram { bytes, from, ecn, .. }) = self.port.pop() else { return false };
+        let Some(Datagram { bytes, from, ecn, .. }) = self.port.pop() else {
+            return self.hand_in_second(now, machine);
+        };
         let from = Arrival { ecn: Ecn::from_bits(ecn), ..from.into() };
         match (&mut self.neighbours, &mut self.generations) {
             (Some(others), _) => others.hand_in(now, machine, from, bytes),
@@ -75,6 +80,24 @@ impl<M: Machine, S: Socket> Line<M, S> {
             (None, None) => machine.handle_datagram(now, from, bytes),
         }
         true
+    }
+
+    /// The same for what was read from the second network.
+    fn hand_in_second(&mut self, now: Time, machine: &mut M) -> bool {
+        let Some(Datagram { bytes, from, ecn, .. }) = self.second.as_mut().and_then(Port::pop) else { return false };
+        let from = Arrival { ecn: Ecn::from_bits(ecn), network: 1, ..from.into() };
+        machine.handle_datagram(now, from, bytes);
+        true
+    }
+
+    /// Whether the second network has a datagram. One that fails is silent, which the machine notices.
+    fn has_second_next(&mut self, most: usize) -> bool {
+        self.second.as_mut().is_some_and(|second| {
+            second.has_next(most).unwrap_or_else(|error| {
+                log::debug!("the second network fails: {error}");
+                false
+            })
+        })
     }
 
     /// Whether datagrams come by other ways than the socket.
@@ -89,7 +112,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
             return Ok(true);
         }
         let has_next = self.port.has_read() || (!self.is_superseded() && self.port.has_next(most)?);
-        Ok(has_next && self.hand_in(now, machine))
+        Ok((has_next || self.has_second_next(most)) && self.hand_in(now, machine))
     }
 
     /// Hands in what other shards have handed on and what came beside the socket, a bounded number; returns whether there may be more.
@@ -127,7 +150,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
     /// Gathers what is due, until it is time to flush, and at most what is `left` to send; returns whether that was all.
     pub(super) fn gather(&mut self, now: Time, machine: &mut M, left: &mut usize) -> bool {
         while *left > 0 && !self.port.is_due() {
-            let Some(Transmit { address, ecn }) = machine.poll_transmit(now, self.port.stage()) else {
+            let Some(Transmit { address, ecn, network }) = machine.poll_transmit(now, self.port.stage()) else {
                 return true;
             };
             *left -= 1;
@@ -137,12 +160,34 @@ impl<M: Machine, S: Socket> Line<M, S> {
                 transport.send(address, self.port.staged());
                 continue; // the next datagram replaces it on the stage
             }
+            if network != 0 {
+                self.send_by_second(address, ecn);
+                continue;
+            }
             if let Some(way) = &mut self.way {
                 way.lead_to(address);
             }
             self.port.commit(address, ecn.map_or(0, Ecn::bits));
         }
         false
+    }
+
+    /// Queues what is on the stage at the port of the second network. If that is full, it is lost.
+    fn send_by_second(&mut self, address: SocketAddr, ecn: Option<Ecn>) {
+        let Some(second) = &mut self.second else { return };
+        if second.is_due() || second.is_full() {
+            second.flush();
+        }
+        if !second.is_full() {
+            second.stage().extend_from_slice(self.port.staged());
+            second.commit(address, ecn.map_or(0, Ecn::bits));
+        }
+    }
+
+    /// Sends what waits, as far as there is room.
+    pub(super) fn flush(&mut self) {
+        self.port.flush();
+        self.second.iter_mut().for_each(Port::flush);
     }
 
     pub(super) fn stats(&self) -> SocketStats {
@@ -161,7 +206,11 @@ impl<M: Machine, S: Socket> Line<M, S> {
 impl<M: Machine> Line<M> {
     /// Waits as [`Port::wait`] does, for datagrams only if this process reads the socket.
     pub(super) fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
-        if self.is_superseded() { self.port.wait_without_reading(wait) } else { self.port.wait(wait) }
+        match &self.second {
+            _ if self.is_superseded() => self.port.wait_without_reading(wait),
+            Some(second) => self.port.wait_with(wait, second),
+            None => self.port.wait(wait),
+        }
     }
 }
 
@@ -169,7 +218,7 @@ impl<M: Machine> Line<M> {
 mod tests {
     use super::super::driver::ONE_PEER;
     use super::*;
-    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+    use std::net::{IpAddr, Ipv4Addr};
     use whitewater_udp::Mode;
 
     /// Counts changes of networks, and sends a datagram to each of its addresses.
@@ -187,7 +236,7 @@ mod tests {
         fn poll_transmit(&mut self, _: Time, out: &mut Vec<u8>) -> Option<Transmit> {
             let address = self.addresses.pop()?;
             out.push(1);
-            Some(Transmit { address, ecn: None })
+            Some(address.into())
         }
 
         fn path_changed(&mut self, _: Time) -> bool {

@@ -86,7 +86,7 @@ pub(crate) mod wire;
 
 #[cfg(feature = "net")]
 pub(crate) use crate::channel::DATAGRAMS;
-pub use client::{Client, ClientState, ConnectError};
+pub use client::{Client, ClientState, ConnectError, SecondNetwork};
 pub use connection::{Connection, ConnectionState};
 #[cfg(feature = "net")]
 pub(crate) use connection::{check_close, code_of_close};

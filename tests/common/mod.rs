@@ -11,6 +11,7 @@ pub(crate) mod machine;
 pub(crate) mod measured;
 mod message;
 mod packets;
+pub(crate) mod phone;
 pub(crate) mod rogue;
 pub(crate) mod router;
 pub(crate) mod sessions;

@@ -280,7 +280,7 @@ impl World {
     pub(crate) fn drain(&mut self) {
         let (now, mut buf) = (self.now, std::mem::take(&mut self.buf));
         while !self.frozen
-            && let Some(Transmit { address: to, ecn }) = self.server.poll_transmit(now, &mut buf)
+            && let Some(Transmit { address: to, ecn, .. }) = self.server.poll_transmit(now, &mut buf)
         {
             let Some(to) = self.proxy.as_ref().map_or(Some(to), |proxy| proxy.passes_to(to)) else {
                 buf.clear();
@@ -309,7 +309,7 @@ impl World {
         for client in &mut self.clients {
             let route = client.routes.last_mut().unwrap();
             while !client.frozen
-                && let Some(Transmit { address: to, ecn }) = client.session.poll_transmit(now, &mut buf)
+                && let Some(Transmit { address: to, ecn, .. }) = client.session.poll_transmit(now, &mut buf)
             {
                 assert_eq!(to, server_address());
                 if self.taps {
@@ -348,7 +348,7 @@ impl World {
                 let ecn = down.arrived_ecn();
                 if !client.frozen {
                     let (address, underlay) = (server_address(), self.underlay);
-                    let from = Arrival { address, ecn, underlay };
+                    let from = Arrival { ecn, underlay, ..address.into() };
                     client.session.handle_datagram(now, from, &mut datagram);
                     self.drain();
                 }
@@ -401,7 +401,7 @@ impl World {
             None => (from, datagram.to_vec()),
             Some(proxy) => proxy.pass(from, datagram),
         };
-        let from = Arrival { address, ecn, underlay: self.underlay };
+        let from = Arrival { ecn, underlay: self.underlay, ..address.into() };
         self.server.handle_datagram(self.now, from, &mut datagram);
     }
 

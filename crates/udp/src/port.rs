@@ -250,7 +250,16 @@ impl Port {
     ///
     /// If the socket has failed.
     pub fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
-        self.wait_for(true, wait)
+        self.wait_for(true, wait, None)
+    }
+
+    /// The same, or until a datagram arrives at the other port. Without the feature `batch` of Linux, it looks at both each half ms.
+    ///
+    /// # Errors
+    ///
+    /// If the socket has failed.
+    pub fn wait_with(&mut self, wait: Option<Duration>, other: &Self) -> io::Result<()> {
+        if other.has_read() { Ok(()) } else { self.wait_for(true, wait, Some(&other.socket)) }
     }
 
     /// [`wait`](Self::wait) that leaves what arrives to another process that has this socket: datagrams do not end it. This needs Linux
@@ -260,16 +269,21 @@ impl Port {
     ///
     /// If the socket has failed.
     pub fn wait_without_reading(&mut self, wait: Option<Duration>) -> io::Result<()> {
-        self.wait_for(false, wait)
+        self.wait_for(false, wait, None)
     }
 
-    fn wait_for(&mut self, there_is_data: bool, wait: Option<Duration>) -> io::Result<()> {
+    fn wait_for(
+        &mut self,
+        there_is_data: bool,
+        wait: Option<Duration>,
+        other: Option<&UdpSocket>,
+    ) -> io::Result<()> {
         if self.has_read() || wait.is_some_and(|wait| wait.is_zero()) {
             return Ok(());
         }
         let (bell, scratch) = (self.bell.as_deref(), self.inbox.scratch());
         let is_for = Until { there_is_data, there_is_room: self.is_full };
-        let waited = self.waiter.wait(&self.socket, wait, is_for, bell, scratch);
+        let waited = self.waiter.wait((&self.socket, other), wait, is_for, bell, scratch);
         match waited.or_else(|error| self.tally.receiving(error)) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),

@@ -38,7 +38,7 @@ pub(super) fn decode(head: &[u8; HEAD_LEN]) -> Option<(Arrival, usize)> {
         6 => SocketAddrV6::new(ip, port, u32::from_le_bytes(*flow), u32::from_le_bytes(*scope)).into(),
         _ => return None,
     };
-    let arrival = Arrival { address, ecn: Ecn::from_bits(ecn), underlay: Underlay::default() };
+    let arrival = Arrival { address, ecn: Ecn::from_bits(ecn), underlay: Underlay::default(), network: 0 };
     Some((arrival, u16::from_le_bytes(*len).into()))
 }
 

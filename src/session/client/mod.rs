@@ -3,12 +3,14 @@
 mod attempt;
 mod candidate;
 mod config;
+mod network;
 mod opening;
 mod ways;
 
 pub use config::{ClientConfig, ConnectError};
+pub use network::SecondNetwork;
 
-use super::connection::{Connection, Next, check_close};
+use super::connection::{Connection, Next, To, check_close};
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered};
 use super::stats::RejectedDatagrams;
@@ -21,6 +23,7 @@ use attempt::Attempt;
 use rand_core::CryptoRng;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use network::{Hop, other};
 use ways::{Present, WayAnswer, Ways};
 use zeroize::Zeroizing;
 
@@ -36,6 +39,8 @@ pub struct Client {
     state: State,
     /// The addresses that lead to the server, while a session is up that may use another one.
     ways: Option<Box<Ways>>,
+    /// What the second network is for, if there is one.
+    second: Option<SecondNetwork>,
     scratch: Vec<u8>,
     closed: Option<CloseReason>,
     rejection: Box<[u8]>,
@@ -88,6 +93,7 @@ impl Client {
             random: Random(Box::new(rng)),
             state: State::Idle,
             ways: None,
+            second: None,
             scratch: Vec::new(),
             closed: None,
             rejection: Box::default(),
@@ -111,6 +117,44 @@ impl Client {
         let attempt = Attempt::new(now, &self.config, &addresses, &mut *self.random.0)?;
         self.state = State::Connecting(Box::new(attempt));
         Ok(())
+    }
+
+    /// Says that another network leads to the server as well, and what for, or that it no longer does. Datagrams that leave by it have 1 as their
+    /// [`Transmit::network`], and those that come by it have to have that as their [`Arrival::network`]. It may be called at any time, and again. A session
+    /// begins by the first network.
+    ///
+    /// The server notices by itself. It has one session, whatever leaves by which network: what arrives twice counts once, and the session has the numbers
+    /// of its packets for both, so nothing waits when it moves. Returns whether a session can use it: one without encryption stays where it began.
+    pub fn set_second_network(&mut self, now: Time, second: Option<SecondNetwork>) -> bool {
+        let now = self.tick(now);
+        self.second = second.filter(|_| self.config.suite != Suite::Checked);
+        self.use_networks(now);
+        self.second == second
+    }
+
+    /// Uses the networks that there are, while a session is up.
+    fn use_networks(&mut self, now: Time) {
+        let State::Connected(connection) = &mut self.state else { return };
+        if self.second.is_none() && self.ways.is_none() {
+            return;
+        }
+        let here = connection.peer_addr();
+        let ways = self.ways.get_or_insert_with(|| Box::new(Ways::new(now, std::iter::once(here))));
+        if self.second.is_none() && ways.network != 0 {
+            ways.moved(now, here, Hop { network: 0, address: here });
+            connection.reach_at(now, here, true);
+        }
+        ways.set_second(now, self.second);
+        connection.double(now, Some(here).filter(|_| self.second == Some(SecondNetwork::Double)));
+        if !ways.is_choice() {
+            self.ways = None;
+        }
+    }
+
+    /// The network that the session uses: 0, or 1 for the second.
+    #[must_use]
+    pub fn network(&self) -> u8 {
+        self.ways.as_ref().map_or(0, |ways| ways.network)
     }
 
     /// Takes the next event.
@@ -238,26 +282,31 @@ impl Client {
             self.rejected.malformed += 1;
             return;
         }
+        let (network, scratch) = (self.network(), &mut self.scratch);
+        let hop = Hop { network: from.network, address: from.address };
         match &mut self.state {
-            State::Connected(connection)
-                if connection.answers_to(header.sid)
-                    && (from.address == connection.peer_addr()
-                        || self.ways.as_ref().is_some_and(|ways| ways.has(from.address))) =>
-            {
-                let address = connection.peer_addr();
-                if from.address != address {
-                    connection.handle_from_elsewhere(now, from, (header, datagram), &mut self.scratch);
-                } else if connection.handle_data(now, from, (header, datagram), &mut self.scratch)
-                    && let Some(ways) = &mut self.ways
-                {
-                    ways.on_heard(now, address);
+            State::Connected(connection) if connection.answers_to(header.sid) => {
+                let here = Hop { network, address: connection.peer_addr() };
+                if hop == here {
+                    if connection.handle_data(now, from, (header, datagram), scratch)
+                        && let Some(ways) = &mut self.ways
+                    {
+                        ways.on_heard(now, here);
+                    }
+                } else if self.ways.as_ref().is_some_and(|ways| ways.has(hop)) {
+                    let is_second = hop.network != network && self.second == Some(SecondNetwork::Double);
+                    connection.handle_from_elsewhere(now, from, (header, datagram), scratch, is_second);
+                } else {
+                    self.rejected.stranger += 1;
                 }
             }
             _ => self.rejected.stranger += 1,
         }
     }
 
-    fn on_packet(&mut self, now: Time, from: SocketAddr, packet: Result<Packet<'_>, PacketError>) {
+    fn on_packet(&mut self, now: Time, from: Hop, packet: Result<Packet<'_>, PacketError>) {
+        let hop = from;
+        let from = hop.address;
         let is_ours = match (&mut self.state, packet) {
             (_, Err(PacketError::Version { .. })) => false,
             (_, Err(_)) => {
@@ -271,7 +320,7 @@ impl Client {
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
             (State::Connecting(_), Ok(Packet::KemKey(key))) => self.on_kem_key(now, from, &key),
             (State::Connected(_), Ok(Packet::Challenge(challenge))) => {
-                self.on_challenge_of_way(now, from, &challenge)
+                self.on_challenge_of_way(now, hop, &challenge)
             }
             (State::Connected(connection), Ok(Packet::Reset(reset))) => {
                 let is_ours = from == connection.peer_addr() && connection.is_reset_by(&reset);
@@ -286,20 +335,26 @@ impl Client {
     }
 
     /// Another way to the server has answered. Returns whether it was asked.
-    fn on_challenge_of_way(&mut self, now: Time, from: SocketAddr, challenge: &Challenge) -> bool {
+    fn on_challenge_of_way(&mut self, now: Time, from: Hop, challenge: &Challenge) -> bool {
         let (State::Connected(connection), Some(ways)) = (&mut self.state, &mut self.ways) else {
             return false;
         };
         let Some(answer) = ways.on_challenge(now, from, challenge, present(connection)) else { return false };
         if answer != WayAnswer::Stay && connection.is_connected() {
-            ways.moved(now, connection.peer_addr());
-            connection.reach_at(now, from, answer == WayAnswer::Flee);
+            let (is_dead, is_by_other) = (answer == WayAnswer::Flee, from.network != ways.network);
+            ways.moved(now, connection.peer_addr(), from);
+            if is_by_other && self.second == Some(SecondNetwork::Double) {
+                connection.swap_paths(now, from.address, is_dead);
+            } else {
+                connection.reach_at(now, from.address, is_dead);
+            }
         }
         true
     }
 
     /// Appends the next datagram.
     fn append_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let network = self.network();
         match &mut self.state {
             State::Connecting(attempt) => attempt.poll(now, &self.config, &mut *self.random.0, out),
             State::Connected(connection) => {
@@ -308,18 +363,21 @@ impl Client {
                 }
                 if let Some(ways) = self.ways.as_mut().filter(|_| connection.is_connected()) {
                     ways.update(now, present(connection), || u64::from_le_bytes(random(&mut *self.random.0)));
-                    if let Some((address, cid)) = ways.poll(connection.peer_addr()) {
+                    if let Some((Hop { network, address }, cid)) = ways.poll(connection.peer_addr()) {
                         let (suite, size) = (self.config.suite.code(), self.config.hello_len());
                         let (protocol_id, client_stamp) = (self.config.session.protocol_id, now.wire().0);
                         Hello { suite, protocol_id, cid, client_stamp, size }.encode(out).ok()?;
-                        return Some(address.into());
+                        return Some(Transmit { network, ..address.into() });
                     }
                 }
                 if let Some(server) = connection.write_ciphertext(now, out) {
-                    return Some(server.into());
+                    return Some(Transmit { network, ..server.into() });
                 }
                 match connection.append_transmit(now, out) {
-                    Next::Datagram(address) => Some(Transmit { address, ecn: connection.transmit_ecn() }),
+                    Next::Datagram(To { address, is_second }) => {
+                        let network = if is_second { other(network) } else { network };
+                        Some(Transmit { address, ecn: connection.transmit_ecn(), network })
+                    }
                     Next::Timeout(_) => None,
                 }
             }
@@ -349,7 +407,7 @@ impl Machine for Client {
         let now = self.tick(now);
         match Packet::decode(datagram) {
             Ok(Packet::Data(data, _)) => self.on_data(now, from, data, datagram),
-            packet => self.on_packet(now, from.address, packet),
+            packet => self.on_packet(now, Hop { network: from.network, address: from.address }, packet),
         }
     }
 

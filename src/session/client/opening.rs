@@ -64,9 +64,11 @@ impl Client {
         let session = Arc::new(self.config.session.clone());
         let Ok(connection) = Connection::new(now, &session, parts) else { return false };
         if self.config.is_routed() && self.config.suite != Suite::Checked {
-            self.ways = Ways::new(now, attempt.addresses()).map(Box::new);
+            let ways = Ways::new(now, attempt.addresses());
+            self.ways = ways.is_choice().then(|| Box::new(ways));
         }
         self.state = State::Connected(Box::new(connection));
+        self.use_networks(now);
         true
     }
 }

@@ -1,10 +1,11 @@
-//! The addresses that lead to the server while a session is up: which one is used, and when the others are asked.
+//! The ways to the server while a session is up, each an address and a network that leads there: which one is used, and when the others are asked.
 //!
 //! They are asked as before the session: by a HELLO to each, and a CHALLENGE is the answer. A relay passes the HELLO on, and then the host opens its NAT for
 //! what this end sends directly. So a session that began by the relay moves to a shorter way once there is one, and one whose way has died moves to any that
 //! answers. Nobody but an observer can forge an answer. Whether a way carries the session shows once the server is heard there: until it is, a
 //! better one is only tried, and one on which the server was not heard is not tried again soon.
 
+use super::network::{Hop, SecondNetwork};
 use crate::session::wire::Challenge;
 use crate::time::Time;
 use std::net::SocketAddr;
@@ -14,6 +15,13 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Ways {
     all: Vec<Way>,
+    /// The network of the way in use.
+    pub(super) network: u8,
+    /// What the other network is for, if there is one.
+    pub(super) second: Option<SecondNetwork>,
+    /// How many rounds in a row the other network has won, and whether it has won this one.
+    wins: u8,
+    has_won: bool,
     /// How many of them were there when the session began.
     told: usize,
     /// Of all others: whoever forges answers has any number of addresses.
@@ -36,7 +44,7 @@ pub(super) struct Ways {
 
 #[derive(Debug)]
 struct Way {
-    address: SocketAddr,
+    hop: Hop,
     bar: Bar,
 }
 
@@ -71,7 +79,7 @@ struct Round {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum WayAnswer {
     Stay,
-    /// It is shorter than the way in use.
+    /// It is better than the way in use.
     Move,
     /// The server does not answer by the way in use.
     Flee,
@@ -89,19 +97,23 @@ pub(super) struct Present {
 }
 
 impl Way {
-    fn new(address: SocketAddr) -> Self {
-        Self { address, bar: Bar::default() }
+    fn new(hop: Hop) -> Self {
+        Self { hop, bar: Bar::default() }
     }
 }
 
 impl Ways {
-    /// `None`: there is only one.
-    pub(super) fn new(now: Time, addresses: impl Iterator<Item = SocketAddr>) -> Option<Self> {
-        let all: Vec<_> = addresses.map(Way::new).collect();
+    /// By the first network.
+    pub(super) fn new(now: Time, addresses: impl Iterator<Item = SocketAddr>) -> Self {
+        let all: Vec<_> = addresses.map(|address| Way::new(Hop { network: 0, address })).collect();
         let next_round = now + Duration::from_millis(PLANNED[0]);
-        let ways = Self {
+        Self {
             told: all.len(),
             all,
+            network: 0,
+            second: None,
+            wins: 0,
+            has_won: false,
             met: Bar::default(),
             heard: now,
             waits: None,
@@ -111,19 +123,40 @@ impl Ways {
             round: None,
             rounds: 0,
             next_round,
-        };
-        (ways.all.len() > 1).then_some(ways)
+        }
     }
 
-    pub(super) fn has(&self, address: SocketAddr) -> bool {
-        self.all.iter().any(|way| way.address == address)
+    /// Another network leads to all of their addresses, or no longer does.
+    pub(super) fn set_second(&mut self, now: Time, second: Option<SecondNetwork>) {
+        self.all.truncate(self.told);
+        self.all.retain(|way| way.hop.network == 0);
+        if second.is_some() {
+            let others: Vec<_> = self.all.iter().map(|way| Way::new(Hop { network: 1, ..way.hop })).collect();
+            self.all.extend(others);
+        }
+        (self.told, self.second) = (self.all.len(), second);
+        self.plan(now);
+    }
+
+    /// Whether there is any choice.
+    pub(super) fn is_choice(&self) -> bool {
+        self.all.len() > 1
+    }
+
+    pub(super) fn has(&self, hop: Hop) -> bool {
+        self.all.iter().any(|way| way.hop == hop)
+    }
+
+    /// The way in use, by the address of the session.
+    pub(super) const fn here(&self, address: SocketAddr) -> Hop {
+        Hop { network: self.network, address }
     }
 
     /// An authentic packet has come by the way in use.
-    pub(super) fn on_heard(&mut self, now: Time, address: SocketAddr) {
+    pub(super) fn on_heard(&mut self, now: Time, here: Hop) {
         (self.heard, self.waits, self.excuses) = (now, None, 0);
         if !std::mem::replace(&mut self.is_proven, true) {
-            self.bar(address).failures = 0;
+            self.bar(here).failures = 0;
         }
     }
 
@@ -131,12 +164,12 @@ impl Ways {
     pub(super) fn on_challenge(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: Hop,
         challenge: &Challenge,
         present: Present,
     ) -> Option<WayAnswer> {
         let took = now.since(self.round.as_ref().filter(|round| round.cid == challenge.cid)?.began);
-        if from == present.address {
+        if from == self.here(present.address) {
             if self.is_proven && self.excuses < EXCUSES {
                 (self.waits, self.excuses) = (None, self.excuses + 1);
             }
@@ -146,30 +179,46 @@ impl Ways {
             self.meet(from);
         }
         let is_barred = self.bar(from).until > now;
-        let is_shorter = self.is_proven && took + LEAST_GAIN < present.rtt - present.rtt / SHORTER_BY;
+        let is_shorter = took + LEAST_GAIN < present.rtt - present.rtt / SHORTER_BY;
         Some(match self.is_silent(now, present) {
             _ if is_barred => WayAnswer::Stay,
             true => WayAnswer::Flee,
-            false if is_shorter => WayAnswer::Move,
+            false if self.is_proven && self.is_better(now, from, is_shorter) => WayAnswer::Move,
             false => WayAnswer::Stay,
         })
     }
 
-    fn bar(&mut self, address: SocketAddr) -> &mut Bar {
+    /// Whether an answer speaks for another way: by another network it takes a few in a row.
+    fn is_better(&mut self, now: Time, from: Hop, is_shorter: bool) -> bool {
+        if from.network == self.network {
+            return is_shorter;
+        }
+        let wins = match self.second {
+            Some(SecondNetwork::Spare) => from.network == 0,
+            _ => is_shorter,
+        };
+        if wins && !std::mem::replace(&mut self.has_won, true) {
+            self.wins = self.wins.saturating_add(1);
+            self.next_round = self.next_round.min(now + CONFIRM);
+        }
+        wins && self.wins >= WINS
+    }
+
+    fn bar(&mut self, hop: Hop) -> &mut Bar {
         let told = self.all.iter_mut().take(self.told);
-        told.map(|way| (way.address, &mut way.bar))
-            .find(|(at, _)| *at == address)
-            .map_or(&mut self.met, |(_, bar)| bar)
+        told.map(|way| (way.hop, &mut way.bar)).find(|(at, _)| *at == hop).map_or(&mut self.met, |(_, bar)| bar)
     }
 
     /// The server answers from another address, because the NAT before it gives it another port for this end.
-    fn meet(&mut self, address: SocketAddr) {
+    fn meet(&mut self, hop: Hop) {
         self.all.truncate(self.told + MET - 1); // the last one may be out of date, or forged
-        self.all.push(Way::new(address));
+        self.all.push(Way::new(hop));
     }
 
-    /// The session uses this way from now on, and has used the other.
-    pub(super) fn moved(&mut self, now: Time, old: SocketAddr) {
+    /// The session uses this way from now on, and has used the one to `old`.
+    pub(super) fn moved(&mut self, now: Time, old: SocketAddr, to: Hop) {
+        let old = self.here(old);
+        self.network = to.network;
         self.took = self.round.as_ref().map_or(Duration::ZERO, |round| now.since(round.began));
         if !self.is_proven {
             let bar = self.bar(old);
@@ -182,7 +231,7 @@ impl Ways {
 
     /// Asks again soon: another network leads to the server.
     pub(super) fn plan(&mut self, now: Time) {
-        (self.rounds, self.round) = (0, None);
+        (self.rounds, self.round, self.wins, self.has_won) = (0, None, 0, false);
         self.next_round = now + Duration::from_millis(PLANNED[0]);
     }
 
@@ -204,7 +253,15 @@ impl Ways {
         let asks_all = self.next_silent() <= now && self.is_silent(now, present);
         if self.next_round <= now || asks_all {
             self.rounds += 1;
-            let ms = PLANNED.get(self.rounds).copied().unwrap_or(PLANNED_LATER);
+            if !std::mem::take(&mut self.has_won) {
+                self.wins = 0;
+            }
+            let later = match self.second {
+                None => PLANNED_LATER,
+                Some(SecondNetwork::Spare) => PLANNED_SPARE,
+                Some(SecondNetwork::Best | SecondNetwork::Double) => PLANNED_BEST,
+            };
+            let ms = PLANNED.get(self.rounds).copied().unwrap_or(later).min(later);
             self.next_round = now + Duration::from_millis(ms);
             self.round = Some(Round { cid: cid(), began: now, asks: 0..self.all.len(), asks_all });
         }
@@ -218,12 +275,13 @@ impl Ways {
     }
 
     /// Where the next HELLO goes, and its number.
-    pub(super) fn poll(&mut self, present: SocketAddr) -> Option<(SocketAddr, u64)> {
+    pub(super) fn poll(&mut self, present: SocketAddr) -> Option<(Hop, u64)> {
+        let here = self.here(present);
         let round = self.round.as_mut()?;
         loop {
-            let address = self.all.get(round.asks.next()?)?.address;
-            if address != present || round.asks_all {
-                return Some((address, round.cid));
+            let hop = self.all.get(round.asks.next()?)?.hop;
+            if hop != here || round.asks_all {
+                return Some((hop, round.cid));
             }
         }
     }
@@ -257,6 +315,9 @@ impl Waits {
 const PLANNED: [u64; 6] = [100, 300, 700, 1500, 3000, 6000];
 /// The same later: a relay forgets a link after 120 s.
 const PLANNED_LATER: u64 = 50_000;
+/// The same with a spare network, and with two of which the better one changes while a player walks.
+const PLANNED_SPARE: u64 = 5000;
+const PLANNED_BEST: u64 = 1000;
 /// A way that is used answers within this time, or within the time that an answer may take. Fewer packets than that may all be lost.
 const SILENCE: Duration = Duration::from_millis(150);
 const FEW: u32 = 4;
@@ -268,6 +329,9 @@ const SLOW: Duration = Duration::from_secs(1);
 /// A way is better whose answer took an eighth less, and that much less.
 const SHORTER_BY: u32 = 8;
 const LEAST_GAIN: Duration = Duration::from_millis(1);
+/// Rounds in a row that another network has to win, and the time between them.
+const WINS: u8 = 3;
+const CONFIRM: Duration = Duration::from_millis(300);
 /// An answer may be forged, so that many at most stand in for the server.
 const EXCUSES: u8 = 2;
 /// Ways that are added.

@@ -49,14 +49,22 @@ struct Told {
 /// What a client knows.
 pub(super) struct Known {
     /// The reset token of the number in use, and the packet that it came in.
-    reset_token: [u8; 16],
-    token_pn: u64,
+    reset: ResetToken,
+    /// The same of the number that the second path has, if there is one.
+    second: ResetToken,
     /// The next ones.
     spare: VecDeque<NewId>,
     /// Those that are or were in use, the newest last.
     used: VecDeque<u32>,
     /// The numbers that packets of the server may have, the newest last.
     answers: VecDeque<u32>,
+}
+
+/// With this the server may reset the session, and the packet that it came in.
+#[derive(Clone, Copy, Default)]
+struct ResetToken {
+    token: [u8; 16],
+    pn: u64,
 }
 
 printed_without_secrets! { Known { used } }
@@ -69,7 +77,8 @@ impl Ids {
     /// `own`: the number that packets of the server have; `sid`: that of packets to it.
     pub(super) fn of_client(own: u32, sid: u32, reset_token: [u8; 16]) -> Box<Self> {
         let (used, answers) = ([sid].into(), [own].into());
-        let known = Known { reset_token, token_pn: 0, spare: VecDeque::new(), used, answers };
+        let (reset, second) = (ResetToken { token: reset_token, pn: 0 }, ResetToken::default());
+        let known = Known { reset, second, spare: VecDeque::new(), used, answers };
         Box::new(Self::Client(Box::new(known)))
     }
 
@@ -182,37 +191,85 @@ impl Connection {
     /// The network has changed. From now on, packets have another number if there is one, what was measured of the path
     /// is forgotten, and the server hears where this end is.
     pub(in crate::session) fn path_changed(&mut self, now: Time) {
-        if let Some(Ids::Client(known)) = self.ids.as_deref_mut()
-            && let Some(NewId { sid, reset_token }) = known.spare.pop_front()
-        {
-            (known.reset_token, known.token_pn) = (reset_token, 0);
-            remember(&mut known.used, sid);
-            remember(&mut known.answers, self.seal.sid_for(sid));
-            self.path.route = Route { sid, ..self.path.route };
+        let old = self.path.route.sid;
+        if let Some((sid, reset)) = self.next_id() {
+            self.path.route.sid = sid;
+            if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
+                let retired = std::mem::replace(&mut known.reset, reset);
+                // The server keeps the last two.
+                if let Some(second) = self.path.second_route().filter(|second| !known.used.iter().rev().take(2).any(|sid| *sid == second.sid)) {
+                    known.second = retired;
+                    self.path.set_second(now, Some(Route { sid: old, ..second }));
+                }
+            }
         }
         self.forget_path(now);
         self.keepalive.ask_now();
     }
 
-    /// Takes a datagram of the server by another address that leads to it. A question there whether this end is where it was is not answered: it is at the
-    /// address that it sends to.
+    /// Takes the next spare number, if there is one.
+    fn next_id(&mut self) -> Option<(u32, ResetToken)> {
+        let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return None };
+        let NewId { sid, reset_token: token } = known.spare.pop_front()?;
+        remember(&mut known.used, sid);
+        remember(&mut known.answers, self.seal.sid_for(sid));
+        Some((sid, ResetToken { token, pn: 0 }))
+    }
+
+    /// From now on, what is urgent also goes to this address by a second network, under another number if there is one; `None`: no longer.
+    pub(in crate::session) fn double(&mut self, now: Time, to: Option<SocketAddr>) {
+        self.hold_mtu(to.is_some());
+        let Some(address) = to else { return self.path.set_second(now, None) };
+        if self.path.second().is_some() {
+            return;
+        }
+        let mut sid = self.path.route.sid;
+        if let Some((next, reset)) = self.next_id() {
+            sid = next;
+            if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
+                known.second = reset;
+            }
+        }
+        self.path.set_second(now, Some(Route { address, sid }));
+    }
+
+    /// Takes a datagram of the server by another way. A question there whether this end is where it was is not answered, unless it `is_second` and this end
+    /// sends there as well: otherwise it is only where it sends to.
     pub(in crate::session) fn handle_from_elsewhere(
         &mut self,
         now: Time,
         from: Arrival,
         datagram: (Data, &mut [u8]),
         scratch: &mut Vec<u8>,
+        is_second: bool,
     ) {
         let response = self.path.response.take();
         let address = self.path.route.address;
         self.handle_data(now, Arrival { address, ..from }, datagram, scratch);
-        self.path.response = response;
+        self.path.response = self.path.response.filter(|_| is_second).or(response);
     }
 
     /// Another address leads to the server, and is used from now on. `is_dead`: nothing that was sent to the old one lately has arrived.
     pub(in crate::session) fn reach_at(&mut self, now: Time, address: SocketAddr, is_dead: bool) {
         let old = self.begin_at(address);
         self.path_changed(now);
+        self.now_elsewhere(now, old, is_dead);
+    }
+
+    /// The second path is the first from now on, to this address, and the other way round.
+    pub(in crate::session) fn swap_paths(&mut self, now: Time, address: SocketAddr, is_dead: bool) {
+        let Some(second) = self.path.second_route() else { return };
+        let first = std::mem::replace(&mut self.path.route, Route { address, ..second });
+        if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
+            std::mem::swap(&mut known.reset, &mut known.second);
+        }
+        self.path.set_second(now, Some(first));
+        self.forget_path(now);
+        self.keepalive.ask_now();
+        self.now_elsewhere(now, first.address, is_dead);
+    }
+
+    fn now_elsewhere(&mut self, now: Time, old: SocketAddr, is_dead: bool) {
         if is_dead {
             self.lanes.blocks().for_each(|(_, kcp)| kcp.path_died(now));
         }
@@ -228,22 +285,31 @@ impl Connection {
     /// Whether the server says that it does not know the session.
     pub(in crate::session) fn is_reset_by(&self, reset: &Reset) -> bool {
         let Some(Ids::Client(known)) = self.ids.as_deref() else { return false };
-        reset.sid == self.path.route.sid && is_reset(&known.reset_token, &reset.token)
+        reset.sid == self.path.route.sid && is_reset(&known.reset.token, &reset.token)
     }
 
     /// Takes a NEW_ID, from the packet `pn`: only a client gets any. More than it keeps, and late ones, are ignored.
     pub(super) fn on_new_id(&mut self, pn: u64, id: NewId) -> Result<(), CloseReason> {
         let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return Err(CloseReason::Protocol) };
         if id.sid == self.path.route.sid {
-            if pn >= known.token_pn {
-                (known.reset_token, known.token_pn) = (id.reset_token, pn);
-            }
+            known.reset.renew(pn, id.reset_token);
+        } else if self.path.second_route().is_some_and(|second| second.sid == id.sid) {
+            known.second.renew(pn, id.reset_token);
         } else if let Some(spare) = known.spare.iter_mut().find(|spare| spare.sid == id.sid) {
             *spare = id;
         } else if known.spare.len() < SPARE && !known.used.contains(&id.sid) {
             known.spare.push_back(id);
         }
         Ok(())
+    }
+}
+
+impl ResetToken {
+    /// Takes a newer one.
+    const fn renew(&mut self, pn: u64, token: [u8; 16]) {
+        if pn >= self.pn {
+            *self = Self { token, pn };
+        }
     }
 }
 

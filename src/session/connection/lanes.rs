@@ -355,6 +355,12 @@ impl Lanes {
         self.lanes.iter().fold(Time::NEVER, |soonest, lane| soonest.min(due(lane)))
     }
 
+    /// Whether a channel carries a long message, or has more to send than anybody needs at once.
+    pub(super) fn is_bulk(&self, channel: u8) -> bool {
+        let is_bulk = |lane: &Lane| lane.kcp.wait_snd() > BULK || lane.waiting() > 0;
+        self.get(channel).is_some_and(is_bulk)
+    }
+
     /// Bytes of the next frame of the first lane that has one.
     pub(super) fn next_frame(&self) -> Option<usize> {
         if !self.may_wait {
@@ -426,3 +432,6 @@ impl Lanes {
 fn has_lane(channel: &ChannelConfig) -> bool {
     channel.channel.kind().is_reliable()
 }
+
+/// Segments that a channel may have under way or waiting before its data counts as bulk: 18 kB.
+const BULK: usize = 16;

@@ -3,7 +3,7 @@
 //! `receive` opens a datagram and passes each frame to its part. `transmit` writes datagrams: it asks each
 //! part, the most urgent first, as often as `max_rate` allows. `clock` has the timers. The parts: `lanes` and
 //! `datagrams` hold data, `acks` acknowledges packets and answers pings, `path` knows the peer's address,
-//! `copies` sends to where it may be as well, `ids` the numbers of the session, `mtu` how long datagrams may
+//! `copies` sends to where it may be as well, `second` to where it is as well, `ids` the numbers of the session, `mtu` how long datagrams may
 //! be, `parts` cuts frames that are too long, `life` closes, `redirect` moves the client to another server,
 //! `repairs` rebuilds lost packets. `memory` counts what all of it uses; `loss` and `observe` measure it.
 
@@ -31,6 +31,7 @@ mod receive;
 mod redirect;
 mod renewal;
 mod repairs;
+mod second;
 mod send;
 mod shares;
 mod transmit;
@@ -42,7 +43,7 @@ pub(crate) use life::check_close;
 #[cfg(feature = "net")]
 pub(crate) use life::code_of_close;
 pub use observe::ConnectionState;
-pub(in crate::session) use transmit::Next;
+pub(in crate::session) use transmit::{Next, To};
 
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};
 use super::event::{CloseReason, Event, Undelivered};

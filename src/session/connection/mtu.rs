@@ -19,6 +19,8 @@ pub(super) struct PathMtu {
     /// What every path carries.
     base: u16,
     reach: Reach,
+    /// Datagrams stay at the base length: not every path of the session need carry longer ones.
+    is_held: bool,
     /// `None`: no datagram was full yet, or none longer is accepted.
     pub(super) search: Option<Box<Search>>,
 }
@@ -83,7 +85,7 @@ pub(super) struct ProbeCounts {
 impl PathMtu {
     /// Begins with datagrams of `base` bytes, and looks for longer ones up to `most`, with `tail` bytes after each.
     pub(super) const fn new(base: u16, most: u16, tail: u16) -> Self {
-        Self { current: base, base, reach: Reach { most, tail }, search: None }
+        Self { current: base, base, reach: Reach { most, tail }, is_held: false, search: None }
     }
 
     /// The length that every path carries, for data that cannot be cut.
@@ -98,7 +100,7 @@ impl PathMtu {
 
     /// Whether longer datagrams are looked for.
     pub(super) const fn looks(&self) -> bool {
-        self.reach.most > self.base
+        self.reach.most > self.base && !self.is_held
     }
 
     /// Whether a datagram with data has to be [noted](Self::on_sent): a longer one would be of use, or it is long itself.
@@ -202,6 +204,21 @@ impl PathMtu {
         true
     }
 
+    /// Keeps datagrams at the base length while there are two paths, or no longer. Returns whether that is a change.
+    pub(super) fn hold(&mut self, is_held: bool) -> bool {
+        let changes = std::mem::replace(&mut self.is_held, is_held) != is_held;
+        if changes {
+            self.path_changed();
+            self.search.iter_mut().for_each(|search| search.is_wanted = false);
+        }
+        changes
+    }
+
+    /// The longest copy of a datagram, which has a byte more.
+    pub(super) fn for_copies(&self) -> u16 {
+        (self.base + 1).min(self.reach.most)
+    }
+
     /// The peer is reached by another path: begins anew.
     pub(super) fn path_changed(&mut self) {
         if let Some(search) = &mut self.search {
@@ -245,6 +262,13 @@ impl Connection {
     /// Goes back to shorter datagrams if long ones no longer arrive.
     pub(super) fn shrink_if_lost(&mut self, now: Time) {
         if self.mtu.search.is_some() && self.mtu.shrink_if_lost(now, self.patience()) {
+            self.set_mtu();
+        }
+    }
+
+    /// Keeps datagrams at the length that every path carries, or no longer.
+    pub(super) fn hold_mtu(&mut self, is_held: bool) {
+        if self.mtu.hold(is_held) {
             self.set_mtu();
         }
     }

@@ -1,6 +1,7 @@
 //! The peer's address, and where it may be now: an address is not believed before it has answered.
 
 use super::question::{ASK_AGAIN, Question, Questions};
+use super::second::Second;
 use crate::pace::Rtt;
 use crate::time::Time;
 use std::net::SocketAddr;
@@ -13,7 +14,7 @@ pub(super) struct Path {
     moves: bool,
     /// The answer to the peer's challenge.
     pub(super) response: Option<[u8; 8]>,
-    questions: Questions,
+    pub(super) questions: Questions,
     /// Created when a packet first comes from another address.
     pub(super) moving: Option<Box<Moving>>,
 }
@@ -54,6 +55,8 @@ pub(super) struct Moving {
     takes_at: Time,
     /// The frames of a packet that has left, for the candidate.
     copy: Option<(Route, Vec<u8>)>,
+    /// Where the peer is as well.
+    pub(super) second: Option<Second>,
     /// Times of the last switches, oldest first.
     switches: [Option<Time>; SWITCHES],
 }
@@ -79,9 +82,9 @@ struct Previous {
 
 /// An address from which a fresh packet came, and which has not been moved to yet.
 #[derive(Debug)]
-struct Candidate {
-    question: Question,
-    has_answered: bool,
+pub(super) struct Candidate {
+    pub(super) question: Question,
+    pub(super) has_answered: bool,
     /// Bytes received from it, and bytes sent to it, which are never more.
     received: usize,
     sent: usize,
@@ -164,6 +167,9 @@ impl Path {
     /// Whether a copy of the packet `pn`, which has come before, matters if it is authentic.
     pub(super) fn heeds_copy(&self, now: Time, from: SocketAddr, pn: u64) -> bool {
         let Some(moving) = self.moving.as_deref() else { return self.moves && from != self.route.address };
+        if moving.second.as_ref().is_some_and(|second| second.is_at(from)) {
+            return false; // the peer sends nothing twice there
+        }
         if let Some(previous) = moving.previous.as_ref().filter(|previous| previous.route.address == from) {
             let is_asked = previous.question.is_some() || previous.has_answered;
             return !is_asked && pn >= previous.first && previous.looks_at <= now;
@@ -244,6 +250,9 @@ impl Path {
         for candidate in moving.candidates() {
             candidate.has_answered |= answers(&candidate.question);
         }
+        if let Some(second) = &mut moving.second {
+            second.answers(answers);
+        }
         self.switch(now)
     }
 
@@ -268,6 +277,7 @@ impl Path {
         moving.switches.rotate_left(1);
         moving.switches[SWITCHES - 1] = Some(now);
         moving.previous.take_if(|previous| previous.until <= now || previous.route.address == to.address);
+        moving.second.take_if(|second| second.is_at(to.address));
         if was_silent.is_none() {
             moving.previous.get_or_insert(Previous::new(now, self.route, moving.first));
         }
@@ -282,7 +292,9 @@ impl Path {
         if let Some(question) = moving.proven().find(is_due) {
             return Some(question.ask(now)); // the peer was there
         }
-        let candidate = moving.candidates().find(|candidate| candidate.asks_at(len) <= now)?;
+        let second = moving.second.as_mut().map(Second::candidate_mut);
+        let mut candidates = moving.candidate.iter_mut().chain(&mut moving.rival).chain(second);
+        let candidate = candidates.find(|candidate| candidate.asks_at(len) <= now)?;
         candidate.sent = candidate.sent.saturating_add(len);
         Some(candidate.question.ask(now))
     }
@@ -305,7 +317,7 @@ impl Path {
     }
 
     pub(super) fn has_copy(&self) -> bool {
-        self.moving.as_ref().is_some_and(|moving| moving.copy.is_some())
+        self.moving.as_ref().is_some_and(|moving| moving.copy.is_some()) || self.has_second_copy()
     }
 
     /// That copy, and where it goes.
@@ -318,13 +330,15 @@ impl Path {
         let Some(moving) = &self.moving else { return Time::NEVER };
         let asked = moving.previous.iter().filter_map(|previous| previous.question.as_ref());
         let proven = moving.home.iter().chain(asked).map(|question| question.ask_at.min(question.dies_at));
-        let candidates = moving.candidate.iter().chain(&moving.rival);
+        let second = moving.second.as_ref().map(Second::candidate);
+        let candidates = moving.candidate.iter().chain(&moving.rival).chain(second);
         let due = candidates.map(|candidate| candidate.asks_at(len).min(candidate.dies_at()));
         due.chain(proven).fold(Time::NEVER, Time::min)
     }
 
-    fn update(&mut self, now: Time) {
+    pub(super) fn update(&mut self, now: Time) {
         if let Some(moving) = &mut self.moving {
+            moving.second.take_if(|second| second.is_dead(now));
             let mut has_answer = false;
             if let Some(previous) = &mut moving.previous {
                 previous.question.take_if(|question| question.dies_at <= now);
@@ -339,6 +353,10 @@ impl Path {
 }
 
 impl Moving {
+    pub(super) fn memory(&self) -> usize {
+        self.second.as_ref().map_or(0, Second::memory)
+    }
+
     fn candidates(&mut self) -> impl DoubleEndedIterator<Item = &mut Candidate> {
         self.candidate.iter_mut().chain(&mut self.rival)
     }
@@ -350,10 +368,7 @@ impl Moving {
         else {
             return false;
         };
-        candidate.received = candidate.received.saturating_add(came.len);
-        if came.is_newest {
-            candidate.question.route.sid = came.sid;
-        }
+        candidate.on_paid(came);
         true
     }
 
@@ -379,7 +394,7 @@ impl Moving {
 }
 
 impl Came {
-    const fn route(&self) -> Route {
+    pub(super) const fn route(&self) -> Route {
         Route { address: self.from, sid: self.sid }
     }
 }
@@ -396,12 +411,25 @@ impl Previous {
 }
 
 impl Candidate {
-    const fn new(question: Question, came: &Came) -> Self {
+    pub(super) const fn new(question: Question, came: &Came) -> Self {
         Self { question, has_answered: false, received: came.len, sent: 0 }
     }
 
+    /// One that needs not be asked.
+    pub(super) const fn proven(question: Question) -> Self {
+        Self { question, has_answered: true, received: 0, sent: 0 }
+    }
+
+    /// Takes a packet that pays for what is sent there.
+    pub(super) const fn on_paid(&mut self, came: &Came) {
+        self.received = self.received.saturating_add(came.len);
+        if came.is_newest {
+            self.question.route.sid = came.sid;
+        }
+    }
+
     /// When it is given up; never: it has answered, and waits for what the peer says at home.
-    const fn dies_at(&self) -> Time {
+    pub(super) const fn dies_at(&self) -> Time {
         if self.has_answered { Time::NEVER } else { self.question.dies_at }
     }
 
@@ -413,7 +441,7 @@ impl Candidate {
 }
 
 /// A third of the time that a candidate has to answer.
-fn patience(rtt: &Rtt) -> Duration {
+pub(super) fn patience(rtt: &Rtt) -> Duration {
     (2 * rtt.smoothed()).clamp(PATIENCE_MIN, PATIENCE_MAX)
 }
 

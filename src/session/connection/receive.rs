@@ -43,7 +43,7 @@ impl Connection {
         (header, datagram): (Data, &mut [u8]),
         scratch: &mut Vec<u8>,
     ) -> bool {
-        let Arrival { address: from, ecn, underlay } = from;
+        let Arrival { address: from, ecn, underlay, .. } = from;
         self.keepalive.tick(now);
         if self.is_closed() {
             self.stats.rare_mut().rejected.late += 1;
@@ -80,11 +80,17 @@ impl Connection {
             in_use.held = now;
         }
         let came = Came { from, sid: self.sid_back(header), pn: opened.pn, is_newest: opened.newest, len };
-        self.path.on_packet(now, &came, &self.measured.rtt);
+        let frames = Frames::parse(opened.body);
+        if from != self.path.route.address && frames.as_ref().is_ok_and(Frames::are_copied) {
+            self.path.on_second(now, &came, &self.measured.rtt);
+            self.hold_mtu(true);
+        } else {
+            self.path.on_packet(now, &came, &self.measured.rtt);
+        }
         if came.is_newest && from == self.path.route.address {
             self.carried_by(underlay);
         }
-        match Frames::parse(opened.body) {
+        match frames {
             Ok(frames) => {
                 let ack_due = now.after(self.ack_delay());
                 if let Some(marks) = &mut self.marks {

@@ -18,10 +18,24 @@ use std::net::SocketAddr;
 /// What a connection has for its owner's socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::session) enum Next {
-    /// A datagram was written for this address.
-    Datagram(SocketAddr),
+    /// A datagram was written.
+    Datagram(To),
     /// There is none before this time, if nothing else happens.
     Timeout(Option<Time>),
+}
+
+/// Where a datagram goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::session) struct To {
+    pub(in crate::session) address: SocketAddr,
+    /// By the second path of the session.
+    pub(in crate::session) is_second: bool,
+}
+
+impl From<SocketAddr> for To {
+    fn from(address: SocketAddr) -> Self {
+        Self { address, is_second: false }
+    }
 }
 
 /// A datagram that is being written.
@@ -61,6 +75,8 @@ pub(super) struct Written {
     is_ping: bool,
     /// More than signs of life.
     works: bool,
+    /// Bulk data, which goes by one path only.
+    is_bulk: bool,
     /// A probe is not acknowledged like other packets, and its loss does not count.
     is_probe: bool,
     datagrams: u16,
@@ -111,7 +127,7 @@ impl Connection {
 
     /// Writes a datagram of what is due and returns its address. If there is none, `buf` may have the beginning of
     /// one.
-    fn append_due(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+    fn append_due(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<To> {
         if self.path.has_copy() {
             return self.seal_copy(now, buf);
         }
@@ -134,7 +150,7 @@ impl Connection {
                 self.seal_probe(now, buf).or_else(|| self.seal_data(now, buf))?;
             }
         }
-        Some(self.path.route.address)
+        Some(self.path.route.address.into())
     }
 
     /// Writes a datagram of one frame.
@@ -184,6 +200,7 @@ impl Connection {
         let is_control = std::mem::replace(&mut out.written.any, first.is_some());
         if let Some((index, len)) = first {
             (out.segments, out.whole) = (1, len);
+            out.written.is_bulk = self.lanes.is_bulk(index);
             self.turns.served |= 1 << index;
             self.be_busy(now);
         }
@@ -372,6 +389,7 @@ impl Connection {
             }
             out.whole += len;
             out.segments += usize::from(out.push(&Frame::Kcp(segments)));
+            out.written.is_bulk |= self.lanes.is_bulk(index);
             self.be_busy(out.now);
         }
     }
@@ -390,7 +408,8 @@ impl Connection {
         written: Written,
     ) -> Option<()> {
         if written.to.is_none() {
-            self.copy(buf.get(start + DATA_HEADER_LEN..).unwrap_or_default());
+            let is_urgent = written.works && !written.is_bulk;
+            self.copy(now, buf.get(start + DATA_HEADER_LEN..).unwrap_or_default(), is_urgent);
         }
         let sid = written.to.unwrap_or(self.path.route).sid;
         let Ok(pn) = self.seal.seal(now, sid, buf, start) else {

@@ -4,7 +4,7 @@ use super::seat::{Peer, Seat, Seats};
 use super::stats::Refusal;
 use super::{Server, SessionId};
 use crate::machine::{Arrival, Transmit};
-use crate::session::connection::Next;
+use crate::session::connection::{Next, To};
 use crate::session::event::{CloseReason, Event};
 use crate::session::random;
 use crate::session::wire::{Data, NewId};
@@ -122,7 +122,7 @@ impl Server {
                 peer.connection.draw(now, &Zeroizing::new(random(&mut *self.random.0)));
             }
             let due = match peer.connection.append_transmit(now, out) {
-                Next::Datagram(to) => {
+                Next::Datagram(To { address: to, .. }) => {
                     agenda.sent(out.len() - start);
                     let way = match &self.proxies {
                         Some(proxies) if peer.half_open.is_none() && to == peer.connection.peer_addr() => {
@@ -136,7 +136,7 @@ impl Server {
                         out.truncate(start);
                         continue;
                     };
-                    return Some(Transmit { address, ecn: peer.connection.transmit_ecn() });
+                    return Some(Transmit { ecn: peer.connection.transmit_ecn(), ..address.into() });
                 }
                 Next::Timeout(due) => due,
             };

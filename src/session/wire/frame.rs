@@ -278,11 +278,16 @@ impl<'a> Frames<'a> {
 
     /// Takes a [`Frame::Copy`]. Returns whether there was one.
     pub(in crate::session) fn take_copy(&mut self) -> bool {
-        let is_copy = matches!(self.first, Some((Frame::Copy(), _)));
+        let is_copy = self.are_copied();
         if is_copy {
             self.next();
         }
         is_copy
+    }
+
+    /// Whether a [`Frame::Copy`] comes first.
+    pub(in crate::session) const fn are_copied(&self) -> bool {
+        matches!(self.first, Some((Frame::Copy(), _)))
     }
 
     /// The bytes of the frames that have not been returned yet.

@@ -32,7 +32,7 @@ impl Waiter {
     /// As a receiving call; `WouldBlock` if there is nothing.
     pub(crate) fn wait(
         &mut self,
-        socket: &UdpSocket,
+        (socket, other): (&UdpSocket, Option<&UdpSocket>),
         timeout: Option<Duration>,
         until: Until,
         _bell: Option<&Bell>,
@@ -41,7 +41,8 @@ impl Waiter {
         debug_assert!(until.there_is_data, "only Linux, with `batch`, leaves a socket to another process");
         let for_room = until.there_is_room;
         match timeout {
-            Some(timeout) if timeout < COARSE + NAP => nap(socket, timeout, scratch),
+            _ if other.is_some() => nap((socket, other), timeout.unwrap_or(Duration::MAX), scratch),
+            Some(timeout) if timeout < COARSE + NAP => nap((socket, None), timeout, scratch),
             Some(timeout) => self.block(socket, Some(timeout - COARSE), for_room, scratch),
             None => self.block(socket, None, for_room, scratch),
         }
@@ -84,11 +85,18 @@ impl Waiter {
     }
 }
 
-/// Sleeps in short steps and peeks at the socket after each: exact, for short waits.
-fn nap(socket: &UdpSocket, wait: Duration, scratch: &mut [u8]) -> io::Result<()> {
+/// Sleeps in short steps and peeks at the sockets after each: exact, for short waits.
+fn nap(
+    (socket, other): (&UdpSocket, Option<&UdpSocket>),
+    wait: Duration,
+    scratch: &mut [u8],
+) -> io::Result<()> {
     let start = Instant::now();
     while let Some(left) = wait.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
         thread::sleep(left.min(NAP));
+        if other.is_some_and(|other| other.peek_from(scratch).is_ok()) {
+            return Ok(());
+        }
         match socket.peek_from(scratch) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             seen => return seen.map(|_| ()),

@@ -14,7 +14,7 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmm
 use socket2::{Domain, Protocol, SockRef, Type};
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 /// Waits for a socket by `poll`: exact, and also wakes when the send buffer has room.
@@ -34,7 +34,7 @@ impl Waiter {
     )]
     pub(crate) fn wait(
         &mut self,
-        socket: &UdpSocket,
+        (socket, other): (&UdpSocket, Option<&UdpSocket>),
         timeout: Option<Duration>,
         until: Until,
         bell: Option<&Bell>,
@@ -44,18 +44,17 @@ impl Waiter {
         events.set(PollFlags::IN, until.there_is_data);
         events.set(PollFlags::OUT, until.there_is_room);
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let socket = PollFd::new(socket, events);
-        let polled = match bell {
-            None => poll(&mut [socket], timeout.as_ref()),
-            Some(bell) => {
-                let mut both = [socket, PollFd::new(&bell.0, PollFlags::IN)];
-                let polled = poll(&mut both, timeout.as_ref());
-                if !both[1].revents().is_empty() {
-                    let _ = rustix::io::read(&bell.0, &mut [0; 8]); // reset the bell
-                }
-                polled
-            }
-        };
+        let nothing = (socket.as_fd(), PollFlags::empty());
+        let also = [other.map(AsFd::as_fd), bell.map(|bell| bell.0.as_fd())];
+        let [other, ring] = also.map(|fd| fd.map_or(nothing, |fd| (fd, PollFlags::IN)));
+        let all = [(socket.as_fd(), events), other, ring];
+        let mut all = all.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events));
+        let polled = poll(&mut all, timeout.as_ref());
+        if let Some(bell) = bell
+            && !all[2].revents().is_empty()
+        {
+            let _ = rustix::io::read(&bell.0, &mut [0; 8]); // reset the bell
+        }
         match polled {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),

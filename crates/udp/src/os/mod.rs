@@ -55,8 +55,8 @@ mod tests {
         let until = Until { there_is_data: true, there_is_room: false };
         for timeout in [LONG, None] {
             socket.send_to(b"here", to).unwrap();
-            Waiter::new(&socket).unwrap().wait(&socket, timeout, until, None, &mut scratch).unwrap();
-            ByStd::new(&socket).unwrap().wait(&socket, timeout, until, None, &mut scratch).unwrap();
+            Waiter::new(&socket).unwrap().wait((&socket, None), timeout, until, None, &mut scratch).unwrap();
+            ByStd::new(&socket).unwrap().wait((&socket, None), timeout, until, None, &mut scratch).unwrap();
             assert_eq!(socket.recv(&mut scratch).unwrap(), 4);
         }
     }

@@ -1,0 +1,145 @@
+//! A second path to the peer: what is urgent goes there as well, and what comes first counts.
+//!
+//! Each copy is a packet of its own, as in `copies`, so nobody can tell by its bytes that both paths carry the same session. A server learns the second
+//! address of a client from the copies that come from there, asks it as any other address, and sends copies back for as long as they come.
+
+use super::path::{Came, Candidate, Path, Route, patience};
+use super::question::Question;
+use crate::pace::Rtt;
+use crate::time::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct Second {
+    /// The other address, and what it has paid for until it has answered.
+    at: Candidate,
+    /// Until when copies go there.
+    until: Time,
+    /// The frames of a packet that has left. The memory is kept for the next one.
+    frames: Vec<u8>,
+    has_copy: bool,
+}
+
+impl Second {
+    const fn new(at: Candidate, until: Time) -> Self {
+        Self { at, until, frames: Vec::new(), has_copy: false }
+    }
+
+    const fn route(&self) -> Route {
+        self.at.question.route
+    }
+
+    pub(super) fn is_at(&self, address: SocketAddr) -> bool {
+        self.route().address == address
+    }
+
+    fn is_used(&self, now: Time) -> bool {
+        self.at.has_answered && now < self.until
+    }
+
+    /// Whether it has not answered in time.
+    pub(super) fn is_dead(&self, now: Time) -> bool {
+        self.at.dies_at() <= now
+    }
+
+    /// The question for it, while it has not answered.
+    pub(super) fn answers(&mut self, answers: impl Fn(&Question) -> bool) {
+        self.at.has_answered |= answers(&self.at.question);
+    }
+
+    pub(super) const fn candidate(&self) -> &Candidate {
+        &self.at
+    }
+
+    pub(super) const fn candidate_mut(&mut self) -> &mut Candidate {
+        &mut self.at
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.frames.capacity()
+    }
+}
+
+/// At either end.
+impl Path {
+    pub(super) fn second(&self) -> Option<&Second> {
+        self.moving.as_ref()?.second.as_ref()
+    }
+
+    fn second_mut(&mut self) -> Option<&mut Second> {
+        self.moving.as_mut()?.second.as_mut()
+    }
+
+    /// Whether copies go to a second address.
+    #[inline]
+    pub(super) fn doubles(&self, now: Time) -> bool {
+        self.second().is_some_and(|second| second.is_used(now))
+    }
+
+    /// A buffer for the frames of the next copy that goes there.
+    pub(super) fn take_buffer(&mut self) -> Vec<u8> {
+        self.second_mut().map_or_else(Vec::new, |second| std::mem::take(&mut second.frames))
+    }
+
+    /// Keeps the frames of a packet that leaves until they leave there, or only the buffer.
+    pub(super) fn keep_buffer(&mut self, frames: Vec<u8>, has_copy: bool) {
+        if let Some(second) = self.second_mut() {
+            (second.frames, second.has_copy) = (frames, has_copy);
+        }
+    }
+
+    pub(super) fn has_second_copy(&self) -> bool {
+        self.second().is_some_and(|second| second.has_copy)
+    }
+
+    /// That copy, and where it goes. Give the buffer back.
+    pub(super) fn pop_second_copy(&mut self) -> Option<(Route, Vec<u8>)> {
+        let second = self.second_mut().filter(|second| second.has_copy)?;
+        second.has_copy = false;
+        Some((second.route(), std::mem::take(&mut second.frames)))
+    }
+}
+
+/// At a server.
+impl Path {
+    /// Takes a copy that came from another address than the client's: the client is there as well.
+    pub(super) fn on_second(&mut self, now: Time, came: &Came, rtt: &Rtt) {
+        self.update(now);
+        let Self { questions, moving, .. } = self;
+        let moving = moving.get_or_insert_default();
+        let until = now + LASTS;
+        match &mut moving.second {
+            Some(second) if second.is_at(came.from) => {
+                second.until = until;
+                second.at.on_paid(came);
+            }
+            Some(second) if second.is_used(now) => {} // another address has to wait until this one is silent
+            second => {
+                let question = questions.next(now, came.route(), 3 * patience(rtt));
+                *second = Some(Second::new(Candidate::new(question, came), until));
+            }
+        }
+    }
+}
+
+/// At a client.
+impl Path {
+    /// What is urgent goes by this route as well from now on, or only by the first.
+    pub(super) fn set_second(&mut self, now: Time, route: Option<Route>) {
+        let Self { questions, moving, .. } = self;
+        let Some(route) = route else {
+            moving.iter_mut().for_each(|moving| moving.second = None);
+            return;
+        };
+        let at = Candidate::proven(questions.next(now, route, Duration::ZERO));
+        moving.get_or_insert_default().second = Some(Second::new(at, Time::NEVER));
+    }
+
+    pub(super) fn second_route(&self) -> Option<Route> {
+        self.second().map(Second::route)
+    }
+}
+
+/// How long copies go to a client's second address after the last one that came from there.
+const LASTS: Duration = Duration::from_secs(1);

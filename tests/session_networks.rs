@@ -1,0 +1,249 @@
+//! A client with two networks: what a player notices when one of them fails, what is doubled, and what it costs.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use crate::common;
+
+use common::ms;
+use common::phone::{BULK, MOVES, Network, Phone, longest, quantile};
+use common::sessions::{SUITE, client_address};
+use std::time::Duration;
+use whitewater::session::{SecondNetwork, Suite};
+use whitewater::Time;
+use whitewater_sim::{Discipline, LinkConfig, Loss, Playback, Trace};
+
+fn path(rtt: u64, loss: f64) -> LinkConfig {
+    LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(rtt)) }
+}
+
+/// The path, out of order from then on for so long.
+fn out(link: &LinkConfig, at: Time, lasts: Duration) -> LinkConfig {
+    LinkConfig { outages: vec![at..at + lasts], ..link.clone() }
+}
+
+fn up(seed: u64, links: [&LinkConfig; 2], second: SecondNetwork) -> Phone {
+    let mut phone = Phone::up(seed, SUITE, links, Some(second));
+    phone.talk(100, 60);
+    phone
+}
+
+#[test]
+fn a_spare_network_takes_over_within_half_a_second_and_gives_back_when_the_first_is_there_again() {
+    let mut silences = Vec::new();
+    for seed in 1..=20 {
+        let (wifi, lte) = (path(40, 0.01), path(80, 0.01));
+        let mut phone = up(seed, [&wifi, &lte], SecondNetwork::Spare);
+        assert_eq!(phone.client.network(), 0, "seed {seed}");
+        let before = phone.networks[1].bytes;
+        phone.talk(300, 60);
+        let hellos = phone.networks[1].bytes - before;
+        assert!(hellos < 4_000, "seed {seed}: a spare network costs {hellos} bytes in 6 s");
+        let until = out(&wifi, phone.now + ms(500), ms(9000));
+        phone.networks[0].set(&until);
+        silences.push(longest(&phone.talk(200, 60)));
+        assert_eq!(phone.client.network(), 1, "seed {seed}");
+        phone.run(5000);
+        longest(&phone.talk(100, 60));
+        assert_eq!(phone.client.network(), 0, "seed {seed}");
+    }
+    silences.sort();
+    println!("a message took {:?} (median of the longest), {:?} at most", silences[10], silences[19]);
+    assert!(silences[10] <= ms(600) && silences[19] <= ms(1200), "{silences:?}");
+}
+
+#[test]
+fn a_session_moves_to_the_better_network_once_and_stays() {
+    for seed in 1..=20 {
+        let mut phone = up(seed, [&path(80, 0.01), &path(80, 0.01)], SecondNetwork::Best);
+        longest(&phone.talk(600, 60));
+        assert_eq!((phone.client.network(), phone.moves.len()), (0, 0), "seed {seed}: equal networks");
+        phone.networks[1].set(&path(40, 0.01));
+        longest(&phone.talk(250, 60));
+        assert_eq!(phone.client.network(), 1, "seed {seed}: within 4 s");
+        longest(&phone.talk(600, 60));
+        assert_eq!((phone.client.network(), phone.moves.len()), (1, 1), "seed {seed}");
+    }
+}
+
+#[test]
+fn what_is_doubled_never_waits_for_a_network_that_fails() {
+    for seed in 1..=20 {
+        let (wifi, lte) = (path(40, 0.0), path(80, 0.0));
+        let mut phone = up(seed, [&wifi, &lte], SecondNetwork::Double);
+        let took = longest(&phone.talk(100, 60));
+        assert!(took <= ms(42), "seed {seed}: {took:?}");
+        let until = out(&wifi, phone.now + ms(500), ms(60_000));
+        phone.networks[0].set(&until);
+        let took = longest(&phone.talk(300, 60));
+        // One packet of 64 is not copied, and may have been the last before the failure.
+        assert!(took <= ms(250), "seed {seed}: {took:?}");
+        assert_eq!(phone.client.network(), 1, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_message_on_two_lossy_networks_is_as_good_as_never_late_for_twice_the_bytes() {
+    let late = |second, loss| {
+        let (mut late, mut all, mut bytes) = (0, 0, [0; 2]);
+        for seed in 1..=5 {
+            let mut phone = Phone::up(seed, SUITE, [&path(60, loss), &path(60, loss)], second);
+            phone.run(500);
+            let delays = phone.talk(1200, 60);
+            longest(&delays);
+            late += delays.iter().flatten().filter(|took| took.unwrap() > ms(45)).count();
+            all += 2400;
+            (0..2).for_each(|number| bytes[number] += phone.networks[number].bytes);
+        }
+        println!("{second:?}, {loss}: {late} of {all} late, {bytes:?} bytes up");
+        (late as f64 / f64::from(all), bytes)
+    };
+    let (alone, _) = late(None, 0.05);
+    let (doubled, bytes) = late(Some(SecondNetwork::Double), 0.05);
+    assert!(alone > 0.02, "{alone}");
+    assert!(doubled < alone / 5.0, "{doubled} of those of one network, {alone}");
+    assert!(bytes[1] < bytes[0] * 13 / 10, "{bytes:?}");
+}
+
+#[test]
+fn bulk_goes_by_one_network_only() {
+    let mut phone = up(1, [&path(40, 0.0), &path(40, 0.0)], SecondNetwork::Double);
+    let (first, second) = (phone.networks[0].bytes, phone.networks[1].bytes);
+    let bulk = vec![7; 1_000_000];
+    phone.client.connection_mut().unwrap().send(BULK, &bulk).unwrap();
+    phone.run(10_000);
+    let id = phone.id.unwrap();
+    let got = phone.server.connection_mut(id).unwrap().recv(BULK).unwrap();
+    assert_eq!(got.len(), bulk.len());
+    let (first, second) = (phone.networks[0].bytes - first, phone.networks[1].bytes - second);
+    assert!(first > 1_000_000 && second < 100_000, "{first} and {second} bytes");
+}
+
+#[test]
+fn without_encryption_a_session_stays_by_its_first_network() {
+    let mut phone = Phone::up(1, Suite::Checked, [&path(40, 0.0), &path(40, 0.0)], None);
+    assert!(!phone.client.set_second_network(phone.now, Some(SecondNetwork::Double)));
+    longest(&phone.talk(100, 60));
+    assert_eq!(phone.networks[1].sent, 0);
+}
+
+#[test]
+fn a_network_that_is_taken_away_is_left_at_once() {
+    let mut phone = up(1, [&path(80, 0.0), &path(40, 0.0)], SecondNetwork::Best);
+    longest(&phone.talk(300, 60));
+    assert_eq!(phone.client.network(), 1);
+    let sent = phone.networks[1].sent;
+    assert!(phone.client.set_second_network(phone.now, None));
+    let took = longest(&phone.talk(300, 60));
+    assert_eq!((phone.client.network(), phone.networks[1].sent), (0, sent));
+    assert!(took <= ms(300), "{took:?}");
+}
+
+#[test]
+fn whoever_copies_what_is_doubled_gets_nothing_and_stops_nothing() {
+    for seed in 1..=5 {
+        let mut phone = up(seed, [&path(40, 0.0), &path(40, 0.0)], SecondNetwork::Double);
+        let moves = phone.server.connection(phone.id.unwrap()).unwrap().stats().moves;
+        let stranger = client_address(77, 7777);
+        let mut last = None;
+        for turn in 0..600_u32 {
+            // The stranger is faster than the second network: its copy comes 10 ms sooner.
+            let mut seen = Vec::new();
+            phone.client.connection_mut().unwrap().send(MOVES, &[turn.to_le_bytes(), [0; 4]].concat()).unwrap();
+            let mut out = Vec::new();
+            while let Some(to) = {
+                out.clear();
+                whitewater::machine::Machine::poll_transmit(&mut phone.client, phone.now, &mut out)
+            } {
+                let network = &mut phone.networks[usize::from(to.network)];
+                network.up.send(phone.now, &out);
+                if to.network == 1 {
+                    seen.push(out.clone());
+                }
+            }
+            phone.run(10);
+            for copy in seen {
+                phone.inject(stranger, &copy);
+            }
+            phone.run(6);
+            while let Some(message) = phone.server.connection_mut(phone.id.unwrap()).unwrap().recv(MOVES) {
+                last = Some(u32::from_le_bytes(message[..4].try_into().unwrap()));
+            }
+        }
+        phone.run(100);
+        assert!(last.unwrap() > 590, "seed {seed}");
+        assert_eq!(phone.server.connection(phone.id.unwrap()).unwrap().stats().moves, moves, "seed {seed}");
+        longest(&phone.talk(100, 60));
+        assert_eq!(quantile(&phone.talk(100, 60), 0.99), ms(20));
+    }
+}
+
+/// How a path delivers, up and down.
+type Traces = [Trace; 2];
+
+/// Plays a game of 60 messages a second for a minute over one network or two. Returns when half of the messages, 99 % and 99.9 % were there, how
+/// long the last one took, and the bytes that left by each network.
+fn play(seed: u64, traces: &[&Traces], second: Option<SecondNetwork>) -> ([Duration; 4], Vec<u64>) {
+    let link = |trace: &Trace| LinkConfig {
+        playback: Some(Playback { trace: trace.clone(), queue: Discipline::DropTail(100) }),
+        ..LinkConfig::with_rtt(ms(40))
+    };
+    let path = |(number, [up, down]): (u8, &&Traces)| Network::new(seed, number, &link(up), &link(down));
+    let networks = (0..).zip(traces).map(path).collect();
+    let mut phone = Phone::new(seed, SUITE, networks);
+    phone.client.set_second_network(phone.now, second);
+    phone.connect();
+    phone.talk(120, 200);
+    let before: Vec<_> = phone.networks.iter().map(|network| network.bytes).collect();
+    let delays = phone.talk(3600, 200);
+    let bytes = phone.networks.iter().zip(before).map(|(network, before)| network.bytes - before).collect();
+    (([0.5, 0.99, 0.999, 1.0]).map(|share| quantile(&delays, share)), bytes)
+}
+
+/// Prints a row for each network alone and for both together. Returns the 99th percentile of each.
+fn compare(name: &str, seed: u64, [first, second]: [&Traces; 2]) -> [Duration; 5] {
+    let runs: [(&str, &[&Traces], _); 5] = [
+        ("the first alone", &[first], None),
+        ("the second alone", &[second], None),
+        ("spare", &[first, second], Some(SecondNetwork::Spare)),
+        ("best", &[first, second], Some(SecondNetwork::Best)),
+        ("double", &[first, second], Some(SecondNetwork::Double)),
+    ];
+    runs.map(|(what, traces, second)| {
+        let (took, bytes) = play(seed, traces, second);
+        let took_ms = took.map(|took| if took == Duration::MAX { "-".into() } else { took.as_millis().to_string() });
+        let kb: Vec<_> = bytes.iter().map(|bytes| bytes / 1000).collect();
+        println!("| {name} | {what} | {} | {kb:?} |", took_ms.join(" | "));
+        took[1]
+    })
+}
+
+#[test]
+fn on_paths_that_stop_and_go_a_doubled_game_is_ahead_of_the_better_network_alone() {
+    println!("| paths | networks | p50 | p99 | p99.9 | longest, ms | kB up |");
+    for seed in 1..=4 {
+        let traces: [Traces; 2] =
+            [0, 1].map(|network| [0, 1].map(|way| Trace::wandering(100 * seed + 10 * network + way, 60, 1000)));
+        let [first, second, _, _, double] = compare(&format!("seed {seed}"), seed, [&traces[0], &traces[1]]);
+        assert!(double <= first.min(second), "seed {seed}: {double:?}, alone {first:?} and {second:?}");
+    }
+}
+
+/// Recorded paths: set `WHITEWATER_TRACES` to a folder of files `NAME.up` and `NAME.down` in the format of Mahimahi, and call it with `--nocapture`.
+#[test]
+fn on_recorded_paths_a_doubled_game_is_ahead_of_the_better_network_alone() {
+    let Some(folder) = std::env::var_os("WHITEWATER_TRACES") else { return };
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap().parse::<Trace>().unwrap();
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "up"));
+    paths.sort();
+    let name = |path: &std::path::Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let all: Vec<(String, Traces)> =
+        paths.iter().map(|path| (name(path), [read(path), read(&path.with_extension("down"))])).collect();
+    println!("| paths | networks | p50 | p99 | p99.9 | longest, ms | kB up |");
+    for (number, (one, first)) in all.iter().enumerate() {
+        for (two, second) in &all[number + 1..] {
+            let [first, second, _, _, double] = compare(&format!("{one}, {two}"), 1, [first, second]);
+            assert!(double <= first.min(second), "{one}, {two}: {double:?}, alone {first:?} and {second:?}");
+        }
+    }
+}
