@@ -9,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::channel::{Carrier, SendError};
 use whitewater::net::Error;
-use whitewater::session::{self, ClientState, Connection, Suite};
+use whitewater::session::{self, ClientState, Connection, SecondNetwork, Suite};
 use whitewater::{
     Channel, ChannelConfig, Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig,
     SessionId,
@@ -650,4 +650,46 @@ fn a_drop_keeps_the_code_and_the_text_of_a_close_that_waits() {
         clients[0].poll(Some(PATIENCE)).unwrap();
     }
     assert_eq!(clients[0].close_text(), "banned");
+}
+
+#[cfg(feature = "crypto")]
+#[test]
+fn what_is_urgent_leaves_by_two_sockets_and_arrives_once() {
+    let mut world = World::new(SessionConfig::default());
+    let id = world.join();
+    // All of 127.0.0.0/8 is this host on Linux; elsewhere another port has to do.
+    let second = UdpSocket::bind("127.0.0.2:0").or_else(|_| UdpSocket::bind("127.0.0.1:0")).unwrap();
+    world.clients[0].set_second_network(second, SecondNetwork::Double).unwrap();
+    let (mut heard, mut said) = (0_u32, 0_u32);
+    for number in 1..=200_u32 {
+        world.clients[0].connection_mut().unwrap().send(CHAT, &number.to_le_bytes()).unwrap();
+        world.server.connection_mut(id).unwrap().send(CHAT, &number.to_le_bytes()).unwrap();
+        world.until("said on both sides", |world| {
+            while let Some(message) = world.server.connection_mut(id).unwrap().recv(CHAT) {
+                heard += 1;
+                assert_eq!(*message, heard.to_le_bytes());
+            }
+            while let Some(message) = world.clients[0].connection_mut().unwrap().recv(CHAT) {
+                said += 1;
+                assert_eq!(*message, said.to_le_bytes());
+            }
+            (heard, said) == (number, number)
+        });
+    }
+    let up = world.clients[0].connection().unwrap().stats().doubled;
+    let down = world.server.connection(id).unwrap().stats();
+    assert!(up > 150 && down.doubled > 100, "{up} and {} packets were doubled", down.doubled);
+    assert_eq!(down.moves, 0);
+    world.clients[0].remove_second_network();
+    assert_eq!(world.clients[0].network(), 0);
+}
+
+#[test]
+fn a_session_without_encryption_has_one_network() {
+    let mut world = World::with(ServerConfig { suites: vec![Suite::Checked], psk: None, ..server_config() });
+    world.config = ClientConfig::insecure(SessionConfig::default());
+    world.join();
+    let second = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let refused = world.clients[0].set_second_network(second, SecondNetwork::Spare).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
 }

@@ -52,6 +52,33 @@ fn a_spare_network_takes_over_within_half_a_second_and_gives_back_when_the_first
 }
 
 #[test]
+fn a_network_that_only_carries_what_comes_is_left_within_a_second() {
+    for seed in 1..=20 {
+        let wifi = path(40, 0.01);
+        let mut phone = up(seed, [&wifi, &path(80, 0.01)], SecondNetwork::Spare);
+        let until = out(&wifi, phone.now + ms(500), ms(9000));
+        phone.networks[0].up.set(until).unwrap();
+        let took = longest(&phone.talk(200, 60));
+        assert_eq!(phone.client.network(), 1, "seed {seed}");
+        assert!(took <= ms(1300), "seed {seed}: {took:?}");
+    }
+}
+
+#[test]
+fn a_player_who_sends_little_stays_by_a_network_that_loses_some() {
+    for seed in 1..=20 {
+        let mut phone = Phone::up(seed, SUITE, [&path(60, 0.05), &path(60, 0.0)], Some(SecondNetwork::Spare));
+        for _ in 0..100 {
+            phone.client.connection_mut().unwrap().send(MOVES, &[0; 20]).unwrap();
+            phone.server.connection_mut(phone.id.unwrap()).unwrap().send(MOVES, &[0; 20]).unwrap();
+            phone.flush();
+            phone.run(700);
+            assert_eq!(phone.client.network(), 0, "seed {seed}, at {}", phone.now);
+        }
+    }
+}
+
+#[test]
 fn a_session_moves_to_the_better_network_once_and_stays() {
     for seed in 1..=20 {
         let mut phone = up(seed, [&path(80, 0.01), &path(80, 0.01)], SecondNetwork::Best);

@@ -20,7 +20,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use whitewater::channel::SendError;
 use whitewater::kcp::Config;
 use whitewater::net::Error;
-use whitewater::session::{DenyReason, Suite, code};
+use whitewater::session::{DenyReason, SecondNetwork, Suite, code};
 use whitewater::tokio::{Client, Request, Server, Session};
 use whitewater::{Channel, ChannelConfig, ClientConfig, CloseReason, ServerConfig, SessionConfig};
 
@@ -811,4 +811,26 @@ async fn a_cancelled_writer_holds_up_nobody_behind_it() {
             writer.await.unwrap().unwrap();
         }
     }
+}
+
+#[cfg(feature = "crypto")]
+#[tokio::test]
+async fn what_is_urgent_leaves_by_two_sockets_and_arrives_once() {
+    let (_server, session, client) = pair().await;
+    let second = UdpSocket::bind("127.0.0.2:0").or_else(|_| UdpSocket::bind("127.0.0.1:0")).unwrap();
+    client.set_second_network(second, SecondNetwork::Double).unwrap();
+    let unable = session.set_second_network(UdpSocket::bind(ANY).unwrap(), SecondNetwork::Spare);
+    assert_eq!(unable.unwrap_err().kind(), ErrorKind::Unsupported, "at a server");
+    for number in 1..=200_u32 {
+        client.send(MESSAGES, &number.to_le_bytes()).await.unwrap();
+        session.send(MESSAGES, &number.to_le_bytes()).await.unwrap();
+        for end in [&client, &session] {
+            let message = timeout(PATIENCE, end.recv(MESSAGES)).await.unwrap().unwrap();
+            assert_eq!(*message, number.to_le_bytes());
+        }
+    }
+    let [up, down] = [&client, &session].map(|end| end.connection(|connection| connection.stats().doubled).unwrap());
+    assert!(up > 150 && down > 100, "{up} and {down} packets were doubled");
+    client.remove_second_network();
+    assert_eq!(client.network(), 0);
 }

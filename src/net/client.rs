@@ -85,7 +85,7 @@ impl Client {
     pub fn set_second_network(&mut self, socket: UdpSocket, purpose: SecondNetwork) -> io::Result<()> {
         let port = Port::new(socket, mode(self.machine.session_config()), ONE_PEER)?;
         if !self.machine.set_second_network(self.clock.now(), Some(purpose)) {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a session without encryption has one network"));
+            return Err(one_network());
         }
         self.line.second = Some(port);
         Ok(())
@@ -217,6 +217,11 @@ pub(super) fn resolved(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Socke
             address
         })
         .collect()
+}
+
+/// Only a client's session that is encrypted has two.
+pub(super) fn one_network() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "only a client with an encrypted session has two networks")
 }
 
 /// A socket for the first of these addresses of whose family this host has one, and all addresses of such families.

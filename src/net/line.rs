@@ -90,6 +90,12 @@ impl<M: Machine, S: Socket> Line<M, S> {
         true
     }
 
+    /// Whether a datagram has been read that was not handed in.
+    #[cfg(feature = "tokio")]
+    pub(super) fn has_read(&self) -> bool {
+        self.port.has_read() || self.second.as_ref().is_some_and(Port::has_read)
+    }
+
     /// Whether the second network has a datagram. One that fails is silent, which the machine notices.
     fn has_second_next(&mut self, most: usize) -> bool {
         self.second.as_mut().is_some_and(|second| {

@@ -85,11 +85,12 @@ impl<C: Core> Driver<C> {
         // While the socket is full, the machine's output waits, but not its input.
         let is_full = poll_write(&mut self.line.port, cx)?.is_pending();
         let received = poll_read(&mut self.line.port, cx);
+        let has_more_by_second = self.line.second.as_mut().is_some_and(|port| poll_second(port, cx));
         let now = self.shared.clock.now();
         // After the woken tasks have run, only read what came meanwhile; timers that became due wait for
         // another round.
         let has_waited = std::mem::take(&mut self.has_waited);
-        if !has_waited || self.line.port.has_read() {
+        if !has_waited || self.line.has_read() {
             self.take_in(now);
             let has_woken = !self.woken.is_empty();
             self.woken.drain(..).for_each(task::Waker::wake);
@@ -103,7 +104,10 @@ impl<C: Core> Driver<C> {
         if !is_full {
             let _ = poll_write(&mut self.line.port, cx)?; // if it is full, the task will be woken
         }
-        let has_more = received?; // if it failed, what was due has still been done and sent
+        if let Some(second) = &mut self.line.second {
+            let _ = poll_write(second, cx);
+        }
+        let has_more = received? || has_more_by_second; // if it failed, what was due has still been done and sent
         Ok(match next {
             Next::Over => Next::Over,
             _ if self.has_behind => Next::Later,
@@ -124,11 +128,15 @@ impl<C: Core> Driver<C> {
     /// Takes outgoing datagrams, as many as are sent at once.
     fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
-        let mut has_strays = false;
+        let (mut has_strays, mut is_replaced) = (false, false);
         if let Some(mut beside) = state.attached.take() {
             let doorbell = Arc::clone(&self.doorbell);
             beside.transport.attached(Waker::new(move || shards::Wake::wake(&*doorbell)));
             self.line.beside = Some(beside);
+        }
+        if let Some(second) = state.second.take() {
+            self.line.second = second;
+            is_replaced = true;
         }
         if self.line.has_others() {
             let mut doorbell = self.doorbell.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +154,7 @@ impl<C: Core> Driver<C> {
             return Next::Over;
         }
         // A socket that has replaced another one does not wake us before it was read once.
-        let is_replaced = std::mem::replace(&mut state.local_addr, local_addr) != local_addr;
+        is_replaced |= std::mem::replace(&mut state.local_addr, local_addr) != local_addr;
         if is_replaced || has_strays || (!is_all_out && !is_full) {
             return Next::More;
         }
@@ -232,6 +240,14 @@ pub(super) fn poll_read(port: &mut Port<Socket>, cx: &mut Context<'_>) -> io::Re
         }
     }
     Ok(false)
+}
+
+/// The same for the port of the second network. One that fails is silent.
+fn poll_second(port: &mut Port<Socket>, cx: &mut Context<'_>) -> bool {
+    poll_read(port, cx).unwrap_or_else(|error| {
+        log::debug!("the second network fails: {error}");
+        false
+    })
 }
 
 /// Sends everything gathered. `Pending` if the send buffer is full; the task is woken when it has room again.

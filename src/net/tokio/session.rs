@@ -1,5 +1,7 @@
 //! A connected session: messages, streams, datagrams, events.
 
+use super::super::client::one_network;
+use super::super::driver::{ONE_PEER, mode};
 use super::super::error::Error;
 use super::core::Sessions;
 use super::core::{Closed, Core as _};
@@ -9,17 +11,19 @@ use super::waiting::For;
 use crate::channel::{AnyChannel, Channel, RecvError, SendError};
 use crate::message::pack::Payload;
 use crate::session::{
-    CloseReason, CloseTextError, Connection, DatagramId, Event, Pass, RedirectError, SessionId, Undelivered,
+    CloseReason, CloseTextError, Connection, DatagramId, Event, Pass, RedirectError, SecondNetwork, SessionId,
+    Undelivered,
     check_close, code_of_close,
 };
 use bytes::Bytes;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use whitewater_udp::Port;
 use zeroize::Zeroizing;
 
 /// A session of a [`Server`](super::Server) or a [`Client`](super::Client). Clones are handles to the same
@@ -272,6 +276,39 @@ impl Session {
     pub fn path_changed(&self) {
         self.handle.shared.path_changed.store(true, Relaxed);
         self.handle.shared.change(|_| ());
+    }
+
+    /// Gives a client a second network; see [`Client::set_second_network`](crate::Client::set_second_network), also for its errors. At a server it is an
+    /// error as well (`Unsupported`).
+    pub fn set_second_network(&self, socket: UdpSocket, purpose: SecondNetwork) -> io::Result<()> {
+        let now = self.handle.shared.clock.now();
+        self.handle.shared.change(|state| {
+            let Sessions::Client(client) = &mut state.core else { return Err(one_network()) };
+            let port = Port::new(socket, mode(client.session_config()), ONE_PEER)?;
+            if !client.set_second_network(now, Some(purpose)) {
+                return Err(one_network());
+            }
+            state.second = Some(Some(port));
+            Ok(())
+        })
+    }
+
+    /// Takes the second network of a client away.
+    pub fn remove_second_network(&self) {
+        let now = self.handle.shared.clock.now();
+        self.handle.shared.change(|state| {
+            if let Sessions::Client(client) = &mut state.core {
+                client.set_second_network(now, None);
+                state.second = Some(None);
+            }
+        });
+    }
+
+    /// The network that a client uses: 0 for the first, 1 for the second.
+    #[must_use]
+    pub fn network(&self) -> u8 {
+        let state = self.handle.shared.lock();
+        if let Sessions::Client(client) = &state.core { client.network() } else { 0 }
     }
 
     /// The local address. That of a client is another one once its socket has been replaced.

@@ -10,6 +10,7 @@ use super::super::error::Error;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::super::transport::{Beside, Transport};
 use super::core::{Core, Member as _, Notice};
+use super::driver::Socket;
 use super::waiting::{For, Waiting};
 use crate::channel::RecvError;
 use crate::hash::Given;
@@ -22,6 +23,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use whitewater_udp::Port;
 
 pub(super) struct Shared<C: Core> {
     state: Mutex<State<C>>,
@@ -53,6 +55,8 @@ pub(super) struct State<C: Core> {
     pub(super) driver: Option<Waker>,
     /// A transport that the driver has not taken yet.
     pub(super) attached: Option<Beside>,
+    /// The port of the second network, or that there is none any longer, if the driver does not know yet.
+    pub(super) second: Option<Option<Port<Socket>>>,
     /// Sessions with tasks that wait for room behind one that was woken. They must be woken if that one does
     /// not run.
     pub(super) behind: Vec<C::Id>,
@@ -79,6 +83,7 @@ impl<C: Core> Shared<C> {
             ended: None,
             driver: None,
             attached: None,
+            second: None,
             behind: Vec::new(),
             next: None,
             failed: None,

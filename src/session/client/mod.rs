@@ -399,7 +399,8 @@ impl Client {
 /// The way that a session uses.
 fn present(connection: &Connection) -> Present {
     let (asked, rtt) = connection.asked();
-    Present { address: connection.peer_addr(), asked, rtt, patience: connection.patience() }
+    let (address, answered) = (connection.peer_addr(), connection.answered());
+    Present { address, asked, answered, rtt, patience: connection.patience() }
 }
 
 impl Machine for Client {

@@ -30,6 +30,10 @@ pub(super) struct Ways {
     heard: Time,
     /// What waits for an answer there.
     waits: Option<Waits>,
+    /// What it has not answered there, although it may be heard: the way may have died in one direction.
+    unanswered: Option<Waits>,
+    /// When the way in use was chosen.
+    chosen: Time,
     /// How long its answer to a HELLO took: so long the server may be silent at least.
     took: Duration,
     /// How often an answer there has ended its silence since it was heard.
@@ -91,6 +95,8 @@ pub(super) struct Present {
     pub(super) address: SocketAddr,
     /// When a packet last left that the server has to answer.
     pub(super) asked: Time,
+    /// When the newest one left that it has answered, if that is noted.
+    pub(super) answered: Option<Time>,
     /// How long an answer takes, or 0 while that is unknown; and how long it may take.
     pub(super) rtt: Duration,
     pub(super) patience: Duration,
@@ -117,6 +123,8 @@ impl Ways {
             met: Bar::default(),
             heard: now,
             waits: None,
+            unanswered: None,
+            chosen: now,
             took: Duration::ZERO,
             excuses: 0,
             is_proven: true,
@@ -171,7 +179,7 @@ impl Ways {
         let took = now.since(self.round.as_ref().filter(|round| round.cid == challenge.cid)?.began);
         if from == self.here(present.address) {
             if self.is_proven && self.excuses < EXCUSES {
-                (self.waits, self.excuses) = (None, self.excuses + 1);
+                (self.waits, self.unanswered, self.excuses) = (None, None, self.excuses + 1);
             }
             return Some(WayAnswer::Stay);
         }
@@ -226,6 +234,7 @@ impl Ways {
             bar.failures = (bar.failures + 1).min(BARRED_MOST - 1);
         }
         (self.heard, self.waits, self.excuses, self.is_proven) = (now, None, 0, false);
+        (self.unanswered, self.chosen) = (None, now);
         self.plan(now);
     }
 
@@ -237,7 +246,9 @@ impl Ways {
 
     /// Whether the server does not answer by the way in use.
     fn is_silent(&self, now: Time, present: Present) -> bool {
-        self.waits.is_some_and(|waits| waits.until(self.patience(present)) <= now)
+        let patience = self.patience(present);
+        self.waits.is_some_and(|waits| waits.until(patience) <= now)
+            || self.unanswered.is_some_and(|waits| waits.until(DEAF_TAKES * patience) <= now)
     }
 
     /// How long an answer may take.
@@ -250,6 +261,7 @@ impl Ways {
         if present.asked > self.heard {
             self.waits = Some(Waits::next(self.waits, present.asked));
         }
+        self.note_answer(present);
         let asks_all = self.next_silent() <= now && self.is_silent(now, present);
         if self.next_round <= now || asks_all {
             self.rounds += 1;
@@ -264,6 +276,15 @@ impl Ways {
             let ms = PLANNED.get(self.rounds).copied().unwrap_or(later).min(later);
             self.next_round = now + Duration::from_millis(ms);
             self.round = Some(Round { cid: cid(), began: now, asks: 0..self.all.len(), asks_all });
+        }
+    }
+
+    /// Notes what the server has answered, if that is known.
+    fn note_answer(&mut self, present: Present) {
+        let Some(answered) = present.answered else { return };
+        self.unanswered.take_if(|waits| waits.since <= answered);
+        if present.asked > answered.max(self.chosen) {
+            self.unanswered = Some(Waits::next(self.unanswered, present.asked));
         }
     }
 
@@ -294,7 +315,10 @@ impl Ways {
         let waits = (present.asked > self.heard).then(|| Waits::next(self.waits, present.asked));
         let silent =
             waits.map_or(Time::NEVER, |waits| waits.until(self.patience(present)).max(self.next_silent()));
-        self.next_round.min(silent)
+        let deaf = self.unanswered.map_or(Time::NEVER, |waits| {
+            waits.until(DEAF_TAKES * self.patience(present)).max(self.next_silent())
+        });
+        self.next_round.min(silent).min(deaf)
     }
 }
 
@@ -322,6 +346,8 @@ const PLANNED_BEST: u64 = 1000;
 const SILENCE: Duration = Duration::from_millis(150);
 const FEW: u32 = 4;
 const FEW_TAKE: u32 = 6;
+/// So much longer it takes while the server is heard.
+const DEAF_TAKES: u32 = 4;
 /// Time between two rounds while the server does not answer at first; how long that lasts; and the time after that.
 const FAST: Duration = Duration::from_millis(150);
 const FAST_FOR: Duration = Duration::from_secs(2);
