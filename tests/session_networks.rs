@@ -7,9 +7,12 @@ use crate::common;
 use common::ms;
 use common::phone::{BULK, MOVES, Network, Phone, longest, quantile};
 use common::sessions::{SUITE, client_address};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whitewater::session::{SecondNetwork, Suite};
 use whitewater::Time;
+use whitewater::session::{SecondNetwork, Suite};
 use whitewater_sim::{Discipline, LinkConfig, Loss, Playback, Trace};
 
 fn path(rtt: u64, loss: f64) -> LinkConfig {
@@ -175,16 +178,16 @@ fn whoever_copies_what_is_doubled_gets_nothing_and_stops_nothing() {
         for turn in 0..600_u32 {
             // The stranger is faster than the second network: its copy comes 10 ms sooner.
             let mut seen = Vec::new();
-            phone.client.connection_mut().unwrap().send(MOVES, &[turn.to_le_bytes(), [0; 4]].concat()).unwrap();
-            let mut out = Vec::new();
-            while let Some(to) = {
-                out.clear();
-                whitewater::machine::Machine::poll_transmit(&mut phone.client, phone.now, &mut out)
-            } {
-                let network = &mut phone.networks[usize::from(to.network)];
-                network.up.send(phone.now, &out);
-                if to.network == 1 {
-                    seen.push(out.clone());
+            phone
+                .client
+                .connection_mut()
+                .unwrap()
+                .send(MOVES, &[turn.to_le_bytes(), [0; 4]].concat())
+                .unwrap();
+            for (network, datagram) in phone.sent_now() {
+                phone.networks[usize::from(network)].up.send(phone.now, &datagram);
+                if network == 1 {
+                    seen.push(datagram);
                 }
             }
             phone.run(10);
@@ -237,40 +240,94 @@ fn compare(name: &str, seed: u64, [first, second]: [&Traces; 2]) -> [Duration; 5
     ];
     runs.map(|(what, traces, second)| {
         let (took, bytes) = play(seed, traces, second);
-        let took_ms = took.map(|took| if took == Duration::MAX { "-".into() } else { took.as_millis().to_string() });
+        let took_ms =
+            took.map(|took| if took == Duration::MAX { "-".into() } else { took.as_millis().to_string() });
         let kb: Vec<_> = bytes.iter().map(|bytes| bytes / 1000).collect();
         println!("| {name} | {what} | {} | {kb:?} |", took_ms.join(" | "));
         took[1]
     })
 }
 
+/// Paths that stop and go. To see recorded ones as well, set `WHITEWATER_TRACES` to a folder of files `NAME.up` and `NAME.down` in the format of Mahimahi.
 #[test]
 fn on_paths_that_stop_and_go_a_doubled_game_is_ahead_of_the_better_network_alone() {
-    println!("| paths | networks | p50 | p99 | p99.9 | longest, ms | kB up |");
+    let mut pairs: Vec<(String, [Traces; 2])> = Vec::new();
     for seed in 1..=4 {
-        let traces: [Traces; 2] =
-            [0, 1].map(|network| [0, 1].map(|way| Trace::wandering(100 * seed + 10 * network + way, 60, 1000)));
-        let [first, second, _, _, double] = compare(&format!("seed {seed}"), seed, [&traces[0], &traces[1]]);
-        assert!(double <= first.min(second), "seed {seed}: {double:?}, alone {first:?} and {second:?}");
+        let trace = |network: u64, way: u64| Trace::wandering(100 * seed + 10 * network + way, 60, 1000);
+        pairs.push((format!("seed {seed}"), [0, 1].map(|network| [0, 1].map(|way| trace(network, way)))));
+    }
+    if let Some(folder) = std::env::var_os("WHITEWATER_TRACES") {
+        pairs.extend(recorded(folder.as_ref()));
+    }
+    println!("| paths | networks | p50 | p99 | p99.9 | longest, ms | kB up |");
+    for (name, [first, second]) in &pairs {
+        let [first, second, _, best, double] = compare(name, 1, [first, second]);
+        let alone = first.min(second);
+        assert!(double <= alone && best <= alone, "{name}: {double:?}, {best:?}, alone {alone:?}");
     }
 }
 
-/// Recorded paths: set `WHITEWATER_TRACES` to a folder of files `NAME.up` and `NAME.down` in the format of Mahimahi, and call it with `--nocapture`.
-#[test]
-fn on_recorded_paths_a_doubled_game_is_ahead_of_the_better_network_alone() {
-    let Some(folder) = std::env::var_os("WHITEWATER_TRACES") else { return };
-    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap().parse::<Trace>().unwrap();
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+/// All pairs of the recorded paths in a folder.
+fn recorded(folder: &Path) -> Vec<(String, [Traces; 2])> {
+    let read = |path: &Path| fs::read_to_string(path).unwrap().parse().unwrap();
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "up"));
     paths.sort();
-    let name = |path: &std::path::Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    let all: Vec<(String, Traces)> =
-        paths.iter().map(|path| (name(path), [read(path), read(&path.with_extension("down"))])).collect();
-    println!("| paths | networks | p50 | p99 | p99.9 | longest, ms | kB up |");
-    for (number, (one, first)) in all.iter().enumerate() {
-        for (two, second) in &all[number + 1..] {
-            let [first, second, _, _, double] = compare(&format!("{one}, {two}"), 1, [first, second]);
-            assert!(double <= first.min(second), "{one}, {two}: {double:?}, alone {first:?} and {second:?}");
+    let named = |path: &PathBuf| {
+        (
+            path.file_stem().unwrap().to_str().unwrap().to_owned(),
+            [read(path), read(&path.with_extension("down"))],
+        )
+    };
+    let all: Vec<(String, Traces)> = paths.iter().map(named).collect();
+    let with_later = |(at, (one, first)): (usize, &(String, Traces))| {
+        let later = all[at + 1..].iter();
+        later
+            .map(|(two, second)| (format!("{one}, {two}"), [first.clone(), second.clone()]))
+            .collect::<Vec<_>>()
+    };
+    all.iter().enumerate().flat_map(with_later).collect()
+}
+
+#[test]
+fn a_client_that_claims_to_be_at_many_addresses_gets_no_more_there_than_it_sent() {
+    let mut phone = up(1, [&path(40, 0.0), &path(40, 0.0)], SecondNetwork::Double);
+    for turn in 0..300_u32 {
+        phone.client.connection_mut().unwrap().send(MOVES, &[turn.to_le_bytes(), [0; 4]].concat()).unwrap();
+        phone.server.connection_mut(phone.id.unwrap()).unwrap().send(MOVES, &[0; 900]).unwrap();
+        for (network, datagram) in phone.sent_now() {
+            match network {
+                0 => phone.networks[0].up.send(phone.now, &datagram),
+                _ => phone.inject(client_address(100 + u8::try_from(turn % 100).unwrap(), 9), &datagram),
+            }
         }
+        phone.run(16); // which checks what the server sends to strangers
     }
+    let server = phone.server.connection(phone.id.unwrap()).unwrap();
+    assert_eq!(server.peer_addr(), phone.networks[0].address);
+}
+
+#[cfg(feature = "crypto")]
+#[test]
+fn nobody_can_tell_by_a_number_that_both_networks_carry_the_same_session() {
+    use whitewater::inside::session::wire::Packet;
+    let mut phone = up(1, [&path(40, 0.01), &path(80, 0.01)], SecondNetwork::Double);
+    let mut numbers: [BTreeSet<u32>; 2] = Default::default();
+    let wifi = out(&path(40, 0.01), phone.now + ms(3000), ms(60_000));
+    phone.networks[0].set(&wifi);
+    for turn in 0..400_u32 {
+        phone.client.connection_mut().unwrap().send(MOVES, &[turn.to_le_bytes(), [0; 4]].concat()).unwrap();
+        for (network, mut datagram) in phone.sent_now() {
+            if let Ok(Packet::Data(header, _)) = Packet::decode(&mut datagram.clone()) {
+                numbers[usize::from(network)].insert(header.sid);
+            }
+            phone.networks[usize::from(network)].up.send(phone.now, &std::mem::take(&mut datagram));
+        }
+        phone.run(16);
+    }
+    assert_eq!(phone.client.network(), 1, "the first has failed");
+    assert!(
+        numbers.iter().all(|numbers| !numbers.is_empty()) && numbers[0].is_disjoint(&numbers[1]),
+        "{numbers:?}"
+    );
 }

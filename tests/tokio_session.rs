@@ -829,7 +829,8 @@ async fn what_is_urgent_leaves_by_two_sockets_and_arrives_once() {
             assert_eq!(*message, number.to_le_bytes());
         }
     }
-    let [up, down] = [&client, &session].map(|end| end.connection(|connection| connection.stats().doubled).unwrap());
+    let [up, down] =
+        [&client, &session].map(|end| end.connection(|connection| connection.stats().doubled).unwrap());
     assert!(up > 150 && down > 100, "{up} and {down} packets were doubled");
     client.remove_second_network();
     assert_eq!(client.network(), 0);

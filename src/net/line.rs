@@ -84,7 +84,9 @@ impl<M: Machine, S: Socket> Line<M, S> {
 
     /// The same for what was read from the second network.
     fn hand_in_second(&mut self, now: Time, machine: &mut M) -> bool {
-        let Some(Datagram { bytes, from, ecn, .. }) = self.second.as_mut().and_then(Port::pop) else { return false };
+        let Some(Datagram { bytes, from, ecn, .. }) = self.second.as_mut().and_then(Port::pop) else {
+            return false;
+        };
         let from = Arrival { ecn: Ecn::from_bits(ecn), network: 1, ..from.into() };
         machine.handle_datagram(now, from, bytes);
         true
@@ -156,7 +158,8 @@ impl<M: Machine, S: Socket> Line<M, S> {
     /// Gathers what is due, until it is time to flush, and at most what is `left` to send; returns whether that was all.
     pub(super) fn gather(&mut self, now: Time, machine: &mut M, left: &mut usize) -> bool {
         while *left > 0 && !self.port.is_due() {
-            let Some(Transmit { address, ecn, network }) = machine.poll_transmit(now, self.port.stage()) else {
+            let Some(Transmit { address, ecn, network }) = machine.poll_transmit(now, self.port.stage())
+            else {
                 return true;
             };
             *left -= 1;

@@ -75,8 +75,14 @@ impl Phone {
     }
 
     /// The same, up, with the second network for this.
-    pub(crate) fn up(seed: u64, suite: Suite, links: [&LinkConfig; 2], second: Option<SecondNetwork>) -> Self {
-        let networks = (0..).zip(links).map(|(number, link)| Network::new(seed, number, link, link)).collect();
+    pub(crate) fn up(
+        seed: u64,
+        suite: Suite,
+        links: [&LinkConfig; 2],
+        second: Option<SecondNetwork>,
+    ) -> Self {
+        let networks =
+            (0..).zip(links).map(|(number, link)| Network::new(seed, number, link, link)).collect();
         let mut phone = Self::new(seed, suite, networks);
         phone.client.set_second_network(phone.now, second);
         phone.connect();
@@ -113,7 +119,8 @@ impl Phone {
             while let Some(datagram) = network.down.arrive(now) {
                 self.buf.clear();
                 self.buf.extend_from_slice(datagram);
-                let from = Arrival { network: u8::try_from(number).unwrap(), ..SocketAddr::from(SERVER).into() };
+                let from =
+                    Arrival { network: u8::try_from(number).unwrap(), ..SocketAddr::from(SERVER).into() };
                 self.client.handle_datagram(now, from, &mut self.buf);
             }
         }
@@ -155,6 +162,16 @@ impl Phone {
                 Event::Closed { .. } => panic!("{event:?}"),
                 _ => {}
             }
+        }
+    }
+
+    /// What the client sends now, and by which network.
+    pub(crate) fn sent_now(&mut self) -> Vec<(u8, Vec<u8>)> {
+        let mut sent = Vec::new();
+        loop {
+            let mut datagram = Vec::new();
+            let Some(to) = self.client.poll_transmit(self.now, &mut datagram) else { return sent };
+            sent.push((to.network, datagram));
         }
     }
 

@@ -11,9 +11,8 @@ use super::waiting::For;
 use crate::channel::{AnyChannel, Channel, RecvError, SendError};
 use crate::message::pack::Payload;
 use crate::session::{
-    CloseReason, CloseTextError, Connection, DatagramId, Event, Pass, RedirectError, SecondNetwork, SessionId,
-    Undelivered,
-    check_close, code_of_close,
+    CloseReason, CloseTextError, Connection, DatagramId, Event, Pass, RedirectError, SecondNetwork,
+    SessionId, Undelivered, check_close, code_of_close,
 };
 use bytes::Bytes;
 use std::future::poll_fn;

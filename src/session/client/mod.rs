@@ -20,10 +20,10 @@ use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::time::Time;
 use attempt::Attempt;
+use network::{Hop, other};
 use rand_core::CryptoRng;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use network::{Hop, other};
 use ways::{Present, WayAnswer, Ways};
 use zeroize::Zeroizing;
 
@@ -117,44 +117,6 @@ impl Client {
         let attempt = Attempt::new(now, &self.config, &addresses, &mut *self.random.0)?;
         self.state = State::Connecting(Box::new(attempt));
         Ok(())
-    }
-
-    /// Says that another network leads to the server as well, and what for, or that it no longer does. Datagrams that leave by it have 1 as their
-    /// [`Transmit::network`], and those that come by it have to have that as their [`Arrival::network`]. It may be called at any time, and again. A session
-    /// begins by the first network.
-    ///
-    /// The server notices by itself. It has one session, whatever leaves by which network: what arrives twice counts once, and the session has the numbers
-    /// of its packets for both, so nothing waits when it moves. Returns whether a session can use it: one without encryption stays where it began.
-    pub fn set_second_network(&mut self, now: Time, second: Option<SecondNetwork>) -> bool {
-        let now = self.tick(now);
-        self.second = second.filter(|_| self.config.suite != Suite::Checked);
-        self.use_networks(now);
-        self.second == second
-    }
-
-    /// Uses the networks that there are, while a session is up.
-    fn use_networks(&mut self, now: Time) {
-        let State::Connected(connection) = &mut self.state else { return };
-        if self.second.is_none() && self.ways.is_none() {
-            return;
-        }
-        let here = connection.peer_addr();
-        let ways = self.ways.get_or_insert_with(|| Box::new(Ways::new(now, std::iter::once(here))));
-        if self.second.is_none() && ways.network != 0 {
-            ways.moved(now, here, Hop { network: 0, address: here });
-            connection.reach_at(now, here, true);
-        }
-        ways.set_second(now, self.second);
-        connection.double(now, Some(here).filter(|_| self.second == Some(SecondNetwork::Double)));
-        if !ways.is_choice() {
-            self.ways = None;
-        }
-    }
-
-    /// The network that the session uses: 0, or 1 for the second.
-    #[must_use]
-    pub fn network(&self) -> u8 {
-        self.ways.as_ref().map_or(0, |ways| ways.network)
     }
 
     /// Takes the next event.

@@ -1,5 +1,9 @@
 //! The networks of a client: by which one datagrams leave, and what the second one is for.
 
+use super::ways::Ways;
+use super::{Client, State};
+use crate::session::Suite;
+use crate::time::Time;
 use std::net::SocketAddr;
 
 /// What the second network of a client is for: a phone has Wi-Fi and LTE.
@@ -22,6 +26,46 @@ pub(super) struct Hop {
     /// The network that it leaves by: 0 or 1.
     pub(super) network: u8,
     pub(super) address: SocketAddr,
+}
+
+impl Client {
+    /// Says that another network leads to the server as well, and what for, or that it no longer does. Datagrams that leave by it have 1 as their
+    /// [`Transmit::network`](crate::machine::Transmit::network), and those that come by it have to have that as their [`Arrival::network`](crate::machine::Arrival::network). It may be called at any time, and again. A session
+    /// begins by the first network.
+    ///
+    /// The server notices by itself. It has one session, whatever leaves by which network: what arrives twice counts once, and the session has the numbers
+    /// of its packets for both, so nothing waits when it moves. Returns whether a session can use it: one without encryption stays where it began.
+    pub fn set_second_network(&mut self, now: Time, second: Option<SecondNetwork>) -> bool {
+        let now = self.tick(now);
+        self.second = second.filter(|_| self.config.suite != Suite::Checked);
+        self.use_networks(now);
+        self.second == second
+    }
+
+    /// Uses the networks that there are, while a session is up.
+    pub(super) fn use_networks(&mut self, now: Time) {
+        let State::Connected(connection) = &mut self.state else { return };
+        if self.second.is_none() && self.ways.is_none() {
+            return;
+        }
+        let here = connection.peer_addr();
+        let ways = self.ways.get_or_insert_with(|| Box::new(Ways::new(now, std::iter::once(here))));
+        if self.second.is_none() && ways.network != 0 {
+            ways.moved(now, here, Hop { network: 0, address: here });
+            connection.reach_at(now, here, true);
+        }
+        ways.set_second(now, self.second);
+        connection.double(now, Some(here).filter(|_| self.second == Some(SecondNetwork::Double)));
+        if !ways.is_choice() {
+            self.ways = None;
+        }
+    }
+
+    /// The network that the session uses: 0, or 1 for the second.
+    #[must_use]
+    pub fn network(&self) -> u8 {
+        self.ways.as_ref().map_or(0, |ways| ways.network)
+    }
 }
 
 /// The other network.

@@ -214,7 +214,9 @@ impl Ways {
 
     fn bar(&mut self, hop: Hop) -> &mut Bar {
         let told = self.all.iter_mut().take(self.told);
-        told.map(|way| (way.hop, &mut way.bar)).find(|(at, _)| *at == hop).map_or(&mut self.met, |(_, bar)| bar)
+        told.map(|way| (way.hop, &mut way.bar))
+            .find(|(at, _)| *at == hop)
+            .map_or(&mut self.met, |(_, bar)| bar)
     }
 
     /// The server answers from another address, because the NAT before it gives it another port for this end.
@@ -283,7 +285,8 @@ impl Ways {
     fn note_answer(&mut self, present: Present) {
         let Some(answered) = present.answered else { return };
         self.unanswered.take_if(|waits| waits.since <= answered);
-        if present.asked > answered.max(self.chosen) {
+        let is_doubled = self.second == Some(SecondNetwork::Double); // then the answer may come from the other network
+        if present.asked > answered.max(self.chosen) && !is_doubled {
             self.unanswered = Some(Waits::next(self.unanswered, present.asked));
         }
     }

@@ -4,7 +4,8 @@
 use super::Connection;
 use super::handled::Handled;
 use super::path::Route;
-use super::transmit::{PATH_FRAME, To, Written};
+use super::second::To;
+use super::transmit::{PATH_FRAME, Written};
 use crate::session::seal::Seal;
 use crate::session::wire::{Frame, FrameWriter, Frames};
 use crate::time::Time;

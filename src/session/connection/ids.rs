@@ -52,6 +52,8 @@ pub(super) struct Known {
     reset: ResetToken,
     /// The same of the number that the second path has, if there is one.
     second: ResetToken,
+    /// Where that one leads, or is to lead once there is a number.
+    wants_second: Option<SocketAddr>,
     /// The next ones.
     spare: VecDeque<NewId>,
     /// Those that are or were in use, the newest last.
@@ -78,7 +80,7 @@ impl Ids {
     pub(super) fn of_client(own: u32, sid: u32, reset_token: [u8; 16]) -> Box<Self> {
         let (used, answers) = ([sid].into(), [own].into());
         let (reset, second) = (ResetToken { token: reset_token, pn: 0 }, ResetToken::default());
-        let known = Known { reset, second, spare: VecDeque::new(), used, answers };
+        let known = Known { reset, second, wants_second: None, spare: VecDeque::new(), used, answers };
         Box::new(Self::Client(Box::new(known)))
     }
 
@@ -197,7 +199,11 @@ impl Connection {
             if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
                 let retired = std::mem::replace(&mut known.reset, reset);
                 // The server keeps the last two.
-                if let Some(second) = self.path.second_route().filter(|second| !known.used.iter().rev().take(2).any(|sid| *sid == second.sid)) {
+                if let Some(second) = self
+                    .path
+                    .second_route()
+                    .filter(|second| !known.used.iter().rev().take(2).any(|sid| *sid == second.sid))
+                {
                     known.second = retired;
                     self.path.set_second(now, Some(Route { sid: old, ..second }));
                 }
@@ -216,19 +222,30 @@ impl Connection {
         Some((sid, ResetToken { token, pn: 0 }))
     }
 
-    /// From now on, what is urgent also goes to this address by a second network, under another number if there is one; `None`: no longer.
+    /// From now on, what is urgent also goes to this address by a second network; `None`: no longer. It has a number of its own there, so with masks it
+    /// begins once the server has told one.
     pub(in crate::session) fn double(&mut self, now: Time, to: Option<SocketAddr>) {
         self.hold_mtu(to.is_some());
-        let Some(address) = to else { return self.path.set_second(now, None) };
-        if self.path.second().is_some() {
-            return;
+        if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
+            known.wants_second = to;
         }
-        let mut sid = self.path.route.sid;
-        if let Some((next, reset)) = self.next_id() {
-            sid = next;
-            if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
-                known.second = reset;
-            }
+        match to {
+            None => self.path.set_second(now, None),
+            Some(_) => self.begin_second(now),
+        }
+    }
+
+    /// Sends by the second network what is to be sent there, if there is a number for it.
+    fn begin_second(&mut self, now: Time) {
+        let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return };
+        let Some(address) = known.wants_second.filter(|_| self.path.second().is_none()) else { return };
+        let (sid, reset) = match self.next_id() {
+            Some(next) => next,
+            None if self.seal.is_masked() => return,
+            None => (self.path.route.sid, ResetToken::default()),
+        };
+        if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
+            known.second = reset;
         }
         self.path.set_second(now, Some(Route { address, sid }));
     }
@@ -299,6 +316,7 @@ impl Connection {
             *spare = id;
         } else if known.spare.len() < SPARE && !known.used.contains(&id.sid) {
             known.spare.push_back(id);
+            self.begin_second(self.keepalive.now);
         }
         Ok(())
     }

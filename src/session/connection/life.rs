@@ -1,7 +1,7 @@
 //! How a connection ends: it waits until everything sent has arrived, then tells the peer until the peer confirms.
 
 use super::Connection;
-use super::transmit::Out;
+use super::transmit::{Out, Written};
 use crate::session::error::CloseTextError;
 use crate::session::event::code::RESERVED;
 use crate::session::event::{CloseReason, Undelivered};
@@ -221,6 +221,14 @@ impl Connection {
         out.frames.push(&Frame::Close(code, &self.close_text)).ok()?;
         let written = out.written;
         self.finish(now, buf, start, written)
+    }
+
+    /// Writes a datagram of one frame.
+    pub(super) fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
+        let start = Seal::begin(buf);
+        let end = start + self.body_end();
+        FrameWriter::new(buf, end).push(frame).ok()?;
+        self.finish(now, buf, start, Written::default())
     }
 }
 

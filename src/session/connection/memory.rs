@@ -64,7 +64,9 @@ impl Connection {
     /// arrive counts as well.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let path = held(&self.path.moving, |moving| moving.memory()) + held(&self.mtu.search, |_| 0) + held(&self.marks, |_| 0);
+        let path = held(&self.path.moving, |moving| moving.memory())
+            + held(&self.mtu.search, |_| 0)
+            + held(&self.marks, |_| 0);
         let measured =
             held(&self.measured.in_use, |_| 0) + held(&self.observer, |observer| observer.log.memory());
         let repairs = held(&self.repairs, |repairs| repairs.memory());

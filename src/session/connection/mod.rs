@@ -43,7 +43,8 @@ pub(crate) use life::check_close;
 #[cfg(feature = "net")]
 pub(crate) use life::code_of_close;
 pub use observe::ConnectionState;
-pub(in crate::session) use transmit::{Next, To};
+pub(in crate::session) use second::To;
+pub(in crate::session) use transmit::Next;
 
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};
 use super::event::{CloseReason, Event, Undelivered};

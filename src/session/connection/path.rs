@@ -1,6 +1,6 @@
 //! The peer's address, and where it may be now: an address is not believed before it has answered.
 
-use super::question::{ASK_AGAIN, Question, Questions};
+use super::question::{ASK_AGAIN, Candidate, Question, Questions};
 use super::second::Second;
 use crate::pace::Rtt;
 use crate::time::Time;
@@ -78,16 +78,6 @@ struct Previous {
     question: Option<Question>,
     /// When it may be asked anew.
     looks_at: Time,
-}
-
-/// An address from which a fresh packet came, and which has not been moved to yet.
-#[derive(Debug)]
-pub(super) struct Candidate {
-    pub(super) question: Question,
-    pub(super) has_answered: bool,
-    /// Bytes received from it, and bytes sent to it, which are never more.
-    received: usize,
-    sent: usize,
 }
 
 /// An authentic packet.
@@ -407,36 +397,6 @@ impl Previous {
 
     fn is_at(&self, now: Time, address: SocketAddr) -> bool {
         self.route.address == address && now < self.until
-    }
-}
-
-impl Candidate {
-    pub(super) const fn new(question: Question, came: &Came) -> Self {
-        Self { question, has_answered: false, received: came.len, sent: 0 }
-    }
-
-    /// One that needs not be asked.
-    pub(super) const fn proven(question: Question) -> Self {
-        Self { question, has_answered: true, received: 0, sent: 0 }
-    }
-
-    /// Takes a packet that pays for what is sent there.
-    pub(super) const fn on_paid(&mut self, came: &Came) {
-        self.received = self.received.saturating_add(came.len);
-        if came.is_newest {
-            self.question.route.sid = came.sid;
-        }
-    }
-
-    /// When it is given up; never: it has answered, and waits for what the peer says at home.
-    pub(super) const fn dies_at(&self) -> Time {
-        if self.has_answered { Time::NEVER } else { self.question.dies_at }
-    }
-
-    /// When it is asked next, if that takes `len` bytes.
-    fn asks_at(&self, len: usize) -> Time {
-        let can_pay = self.sent.saturating_add(len) <= self.received;
-        if can_pay && !self.has_answered { self.question.ask_at } else { Time::NEVER }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Challenges for addresses where the peer may be.
 
-use super::path::Route;
+use super::path::{Came, Route};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -18,6 +18,16 @@ pub(super) struct Question {
     pub(super) dies_at: Time,
 }
 
+/// An address from which a fresh packet came, and which has not been moved to yet.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) question: Question,
+    pub(super) has_answered: bool,
+    /// Bytes received from it, and bytes sent to it, which are never more.
+    pub(super) received: usize,
+    pub(super) sent: usize,
+}
+
 impl Questions {
     pub(super) fn next(&mut self, now: Time, route: Route, patience: Duration) -> Question {
         let Self(number) = self;
@@ -30,6 +40,36 @@ impl Question {
     pub(super) fn ask(&mut self, now: Time) -> (Route, u32) {
         self.ask_at = now + ASK_AGAIN;
         (self.route, self.number)
+    }
+}
+
+impl Candidate {
+    pub(super) const fn new(question: Question, came: &Came) -> Self {
+        Self { question, has_answered: false, received: came.len, sent: 0 }
+    }
+
+    /// One that needs not be asked.
+    pub(super) const fn proven(question: Question) -> Self {
+        Self { question, has_answered: true, received: 0, sent: 0 }
+    }
+
+    /// Takes a packet that pays for what is sent there.
+    pub(super) const fn on_paid(&mut self, came: &Came) {
+        self.received = self.received.saturating_add(came.len);
+        if came.is_newest {
+            self.question.route.sid = came.sid;
+        }
+    }
+
+    /// When it is given up; never: it has answered, and waits for what the peer says at home.
+    pub(super) const fn dies_at(&self) -> Time {
+        if self.has_answered { Time::NEVER } else { self.question.dies_at }
+    }
+
+    /// When it is asked next, if that takes `len` bytes.
+    pub(super) fn asks_at(&self, len: usize) -> Time {
+        let can_pay = self.sent.saturating_add(len) <= self.received;
+        if can_pay && !self.has_answered { self.question.ask_at } else { Time::NEVER }
     }
 }
 

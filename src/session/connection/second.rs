@@ -3,12 +3,26 @@
 //! Each copy is a packet of its own, as in `copies`, so nobody can tell by its bytes that both paths carry the same session. A server learns the second
 //! address of a client from the copies that come from there, asks it as any other address, and sends copies back for as long as they come.
 
-use super::path::{Came, Candidate, Path, Route, patience};
-use super::question::Question;
+use super::path::{Came, Path, Route, patience};
+use super::question::{Candidate, Question};
 use crate::pace::Rtt;
 use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// Where a datagram goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::session) struct To {
+    pub(in crate::session) address: SocketAddr,
+    /// By the second path of the session.
+    pub(in crate::session) is_second: bool,
+}
+
+impl From<SocketAddr> for To {
+    fn from(address: SocketAddr) -> Self {
+        Self { address, is_second: false }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Second {

@@ -6,6 +6,7 @@ use super::life::Life;
 use super::path::Route;
 use super::rate::DATAGRAMS;
 use super::receive::KCP_MAX;
+use super::second::To;
 use crate::kcp::PathHint;
 use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
@@ -13,7 +14,6 @@ use crate::session::local_key::Label;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
 use crate::time::Time;
-use std::net::SocketAddr;
 
 /// What a connection has for its owner's socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,20 +22,6 @@ pub(in crate::session) enum Next {
     Datagram(To),
     /// There is none before this time, if nothing else happens.
     Timeout(Option<Time>),
-}
-
-/// Where a datagram goes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::session) struct To {
-    pub(in crate::session) address: SocketAddr,
-    /// By the second path of the session.
-    pub(in crate::session) is_second: bool,
-}
-
-impl From<SocketAddr> for To {
-    fn from(address: SocketAddr) -> Self {
-        Self { address, is_second: false }
-    }
 }
 
 /// A datagram that is being written.
@@ -151,14 +137,6 @@ impl Connection {
             }
         }
         Some(self.path.route.address.into())
-    }
-
-    /// Writes a datagram of one frame.
-    pub(super) fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
-        let start = Seal::begin(buf);
-        let end = start + self.body_end();
-        FrameWriter::new(buf, end).push(frame).ok()?;
-        self.finish(now, buf, start, Written::default())
     }
 
     /// Writes a datagram of everything that is due and fits.
