@@ -78,6 +78,7 @@ mod book {
     pages! {
         #[cfg(all(feature = "crypto", feature = "net"))] start "../docs/START.md"
         #[cfg(feature = "net")] channels "../docs/CHANNELS.md"
+        #[cfg(all(feature = "crypto", feature = "net"))] networks "../docs/NETWORKS.md"
         #[cfg(all(feature = "crypto", feature = "net", unix))] updates "../docs/UPDATES.md"
         #[cfg(feature = "net")] from_enet "../docs/migrate/enet.md"
         #[cfg(feature = "net")] from_ikcp "../docs/migrate/ikcp.md"
