@@ -32,6 +32,7 @@ mod session_memory;
 mod session_mtu;
 mod session_mtu_random;
 #[cfg(feature = "crypto")] // only authentic packets may move a session
+#[cfg(feature = "crypto")]
 mod session_networks;
 mod session_paths;
 mod session_proxies;

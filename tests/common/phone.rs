@@ -226,9 +226,9 @@ pub(crate) fn longest(delays: &Delays) -> Duration {
     delays.iter().flatten().map(|took| took.expect("each arrives")).max().unwrap()
 }
 
-/// This share of the messages of both directions arrived as soon.
-pub(crate) fn quantile(delays: &Delays, share: f64) -> Duration {
+/// So many thousandths of the messages of both directions arrived as soon.
+pub(crate) fn quantile(delays: &Delays, thousandths: usize) -> Duration {
     let mut all: Vec<_> = delays.iter().flatten().map(|took| took.unwrap_or(Duration::MAX)).collect();
     all.sort();
-    all[((all.len() - 1) as f64 * share) as usize]
+    all[(all.len() - 1) * thousandths / 1000]
 }
