@@ -15,6 +15,8 @@ pub mod inbox;
 pub mod input;
 pub mod knobs;
 mod log;
+#[cfg(feature = "crypto")]
+pub mod networks;
 pub mod packet;
 pub mod pair;
 pub mod protection;
@@ -57,4 +59,6 @@ pub const TARGETS: &[Target] = &[
     ("token_open", token::token_open),
     #[cfg(feature = "crypto")]
     ("server_underlays", underlays::server_underlays),
+    #[cfg(feature = "crypto")]
+    ("client_networks", networks::client_networks),
 ];

@@ -8,7 +8,7 @@ use super::{
     protection, replay, session,
 };
 #[cfg(feature = "crypto")]
-use super::{token, underlays};
+use super::{networks, token, underlays};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -54,6 +54,8 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("server_crowd", crowd::seeds()),
         #[cfg(feature = "crypto")]
         ("server_underlays", underlays::seeds()),
+        #[cfg(feature = "crypto")]
+        ("client_networks", networks::seeds()),
         #[cfg(feature = "net")]
         ("thread_driver", threads::seeds()),
         ("session_script", session::seeds()),
