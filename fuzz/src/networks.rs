@@ -8,7 +8,7 @@ use std::time::Duration;
 use whitewater::inside::session::wire::{Challenge, Packet};
 use whitewater::machine::{Arrival, Machine as _};
 use whitewater::session::{Client, SecondNetwork, Server};
-use whitewater::{Channel, ClientConfig, Event, ServerConfig, SessionConfig, SessionId, Time};
+use whitewater::{Channel, ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Time};
 use whitewater_sim::SimRng;
 
 /// The operations of a script. The high half of the byte says by which network, and in which direction.
@@ -183,16 +183,24 @@ impl World {
             }
         }
         while let Some(event) = self.client.poll_event() {
-            self.is_over |= matches!(event, Event::Closed { .. });
+            self.end_by(&event);
         }
         while let Some((id, event)) = self.server.poll_event() {
             match event {
                 Event::Connected if self.id.is_none() => self.id = Some(id),
-                Event::Closed { .. } => self.is_over |= self.id == Some(id),
+                event if self.id == Some(id) => self.end_by(&event),
                 _ => {}
             }
         }
         self.read();
+    }
+
+    /// The observer can let nothing through for so long, but cannot end a session otherwise.
+    fn end_by(&mut self, event: &Event) {
+        if let Event::Closed { reason, .. } = event {
+            assert_eq!(*reason, CloseReason::Timeout);
+            self.is_over = true;
+        }
     }
 
     fn read(&mut self) {
@@ -324,7 +332,7 @@ pub fn client_networks(script: &[u8]) {
         world.step(&mut script);
     }
     if world.is_over {
-        return; // by its timeout: the observer has let nothing through for so long
+        return;
     }
     for _ in 0..40 {
         world.calm(100);

@@ -67,8 +67,7 @@ stats! {
     counted by #[derive(Copy)] RareCounters {
         /// How often the peer has moved to another address.
         pub moves: u64 => "whitewater_session_moves_total",
-        /// Datagrams that were sent again by a second path at once, with what is urgent; see
-        /// [`SecondNetwork::Double`](super::SecondNetwork::Double).
+        /// Datagrams that were sent again by a second path at once, with what is urgent.
         pub doubled: u64 => "whitewater_session_doubled_total",
         /// Tokens with which the server sent us to another one, each counted once.
         pub redirects: u64,

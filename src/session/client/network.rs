@@ -49,7 +49,7 @@ impl Client {
             return;
         }
         let here = connection.peer_addr();
-        let ways = self.ways.get_or_insert_with(|| Box::new(Ways::new(now, std::iter::once(here))));
+        let ways = self.ways.get_or_insert_with(|| Box::new(Ways::new(now, std::iter::once(here), false)));
         if self.second.is_none() && ways.network != 0 {
             ways.moved(now, here, Hop { network: 0, address: here });
             connection.reach_at(now, here, true);

@@ -64,7 +64,7 @@ impl Client {
         let session = Arc::new(self.config.session.clone());
         let Ok(connection) = Connection::new(now, &session, parts) else { return false };
         if self.config.is_routed() && self.config.suite != Suite::Checked {
-            let ways = Ways::new(now, attempt.addresses());
+            let ways = Ways::new(now, attempt.addresses(), true);
             self.ways = ways.is_choice().then(|| Box::new(ways));
         }
         self.state = State::Connected(Box::new(connection));

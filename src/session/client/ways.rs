@@ -24,6 +24,8 @@ pub(super) struct Ways {
     has_won: bool,
     /// How many of them were there when the session began.
     told: usize,
+    /// Whether the server may have others: it may be behind a NAT or a proxy.
+    meets: bool,
     /// Of all others: whoever forges answers has any number of addresses.
     met: Bar,
     /// When the server was last heard by the way in use, or began to be.
@@ -110,12 +112,13 @@ impl Way {
 
 impl Ways {
     /// By the first network.
-    pub(super) fn new(now: Time, addresses: impl Iterator<Item = SocketAddr>) -> Self {
+    pub(super) fn new(now: Time, addresses: impl Iterator<Item = SocketAddr>, meets: bool) -> Self {
         let all: Vec<_> = addresses.map(|address| Way::new(Hop { network: 0, address })).collect();
         let next_round = now + Duration::from_millis(PLANNED[0]);
         Self {
             told: all.len(),
             all,
+            meets,
             network: 0,
             second: None,
             wins: 0,
@@ -184,6 +187,9 @@ impl Ways {
             return Some(WayAnswer::Stay);
         }
         if !self.has(from) {
+            if !self.meets {
+                return None;
+            }
             self.meet(from);
         }
         let is_barred = self.bar(from).until > now;
