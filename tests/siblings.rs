@@ -165,14 +165,17 @@ fn a_verb_that_two_siblings_have_is_a_verb_of_all() {
 }
 
 /// Verbs that belong to two of them: sockets, one thread or several, waiting, what a client's handle shares with a server's. What is attached
-/// to a server on a thread is attached before it is spawned.
-const OWN: [&str; 11] = [
+/// to a server on a thread is attached before it is spawned, and a client on one gets its second network by `run`.
+const OWN: [&str; 14] = [
     "attach",
     "bind_shards",
+    "network",
     "pass",
     "path_changed",
     "poll",
+    "remove_second_network",
     "run",
+    "set_second_network",
     "socket_stats",
     "socket_traffic",
     "spawn",

@@ -56,6 +56,11 @@ impl Rtt {
         duration(self.jitter)
     }
 
+    /// When the newest packet that was answered left.
+    pub(crate) const fn answered(&self) -> Time {
+        self.left
+    }
+
     /// The shortest round trip.
     pub(crate) fn min(&self) -> Duration {
         duration(self.min)

@@ -97,8 +97,8 @@ pub(super) struct Present {
     pub(super) address: SocketAddr,
     /// When a packet last left that the server has to answer.
     pub(super) asked: Time,
-    /// When the newest one left that it has answered, if that is noted.
-    pub(super) answered: Option<Time>,
+    /// When the newest one left that it has answered.
+    pub(super) answered: Time,
     /// How long an answer takes, or 0 while that is unknown; and how long it may take.
     pub(super) rtt: Duration,
     pub(super) patience: Duration,
@@ -287,12 +287,11 @@ impl Ways {
         }
     }
 
-    /// Notes what the server has answered, if that is known.
+    /// Notes what the server has answered.
     fn note_answer(&mut self, present: Present) {
-        let Some(answered) = present.answered else { return };
-        self.unanswered.take_if(|waits| waits.since <= answered);
+        self.unanswered.take_if(|waits| waits.since <= present.answered);
         let is_doubled = self.second == Some(SecondNetwork::Double); // then the answer may come from the other network
-        if present.asked > answered.max(self.chosen) && !is_doubled {
+        if present.asked > present.answered.max(self.chosen) && !is_doubled {
             self.unanswered = Some(Waits::next(self.unanswered, present.asked));
         }
     }

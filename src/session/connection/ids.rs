@@ -225,7 +225,6 @@ impl Connection {
     /// From now on, what is urgent also goes to this address by a second network; `None`: no longer. It has a number of its own there, so with masks it
     /// begins once the server has told one.
     pub(in crate::session) fn double(&mut self, now: Time, to: Option<SocketAddr>) {
-        self.hold_mtu(to.is_some());
         if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
             known.wants_second = to;
         }
@@ -248,6 +247,7 @@ impl Connection {
             known.second = reset;
         }
         self.path.set_second(now, Some(Route { address, sid }));
+        self.rest_mtu();
     }
 
     /// Takes a datagram of the server by another way. A question there whether this end is where it was is not answered, unless it `is_second` and this end

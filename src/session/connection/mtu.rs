@@ -19,8 +19,6 @@ pub(super) struct PathMtu {
     /// What every path carries.
     base: u16,
     reach: Reach,
-    /// Datagrams stay at the base length: not every path of the session need carry longer ones.
-    is_held: bool,
     /// `None`: no datagram was full yet, or none longer is accepted.
     pub(super) search: Option<Box<Search>>,
 }
@@ -85,7 +83,7 @@ pub(super) struct ProbeCounts {
 impl PathMtu {
     /// Begins with datagrams of `base` bytes, and looks for longer ones up to `most`, with `tail` bytes after each.
     pub(super) const fn new(base: u16, most: u16, tail: u16) -> Self {
-        Self { current: base, base, reach: Reach { most, tail }, is_held: false, search: None }
+        Self { current: base, base, reach: Reach { most, tail }, search: None }
     }
 
     /// The length that every path carries, for data that cannot be cut.
@@ -100,7 +98,7 @@ impl PathMtu {
 
     /// Whether longer datagrams are looked for.
     pub(super) const fn looks(&self) -> bool {
-        self.reach.most > self.base && !self.is_held
+        self.reach.most > self.base
     }
 
     /// Whether a datagram with data has to be [noted](Self::on_sent): a longer one would be of use, or it is long itself.
@@ -204,14 +202,10 @@ impl PathMtu {
         true
     }
 
-    /// Keeps datagrams at the base length while there are two paths, or no longer. Returns whether that is a change.
-    pub(super) fn hold(&mut self, is_held: bool) -> bool {
-        let changes = std::mem::replace(&mut self.is_held, is_held) != is_held;
-        if changes {
-            self.path_changed();
-            self.search.iter_mut().for_each(|search| search.is_wanted = false);
-        }
-        changes
+    /// Goes back to the base length, and looks for no longer one: there is another path.
+    pub(super) fn rest(&mut self) {
+        self.path_changed();
+        self.search.iter_mut().for_each(|search| search.is_wanted = false);
     }
 
     /// The longest copy of a datagram, which has a byte more.
@@ -242,7 +236,7 @@ impl PathMtu {
 impl Connection {
     /// Writes a probe if one is due: a padded ping.
     pub(super) fn seal_probe(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
-        if self.mtu.search.is_none() || self.turns.allows_at() > now {
+        if self.mtu.search.is_none() || self.path.second().is_some() || self.turns.allows_at() > now {
             return None;
         }
         let patience = self.patience();
@@ -266,11 +260,10 @@ impl Connection {
         }
     }
 
-    /// Keeps datagrams at the length that every path carries, or no longer.
-    pub(super) fn hold_mtu(&mut self, is_held: bool) {
-        if self.mtu.hold(is_held) {
-            self.set_mtu();
-        }
+    /// Goes back to the length that every path carries, which datagrams keep while there is a second one.
+    pub(super) fn rest_mtu(&mut self) {
+        self.mtu.rest();
+        self.set_mtu();
     }
 
     /// Applies a new length of datagrams.

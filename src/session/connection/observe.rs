@@ -34,8 +34,6 @@ pub(super) struct InUse {
     pub(super) arrived: Arrived,
     /// The newest packet that the peer has acknowledged.
     pub(super) acked: u64,
-    /// When the newest packet left that the peer has answered.
-    pub(super) answered: Time,
     /// Packets that left before this were held by a standstill of this end or of the path, so they measure no round
     /// trip.
     pub(super) held: Time,
@@ -62,9 +60,6 @@ impl Measured {
 
     /// Takes the round trip of a packet that left at `left`, unless a standstill held it.
     pub(super) fn on_round_trip(&mut self, left: Time, rtt: Duration) {
-        if let Some(in_use) = &mut self.in_use {
-            in_use.answered = in_use.answered.max(left);
-        }
         if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
             self.rtt.sample(left, rtt);
         }
@@ -120,9 +115,9 @@ impl Connection {
         (self.keepalive.asked, self.measured.rtt.smoothed())
     }
 
-    /// When the newest packet left that the peer has answered, as far as that is noted: it is in a session with data.
-    pub(in crate::session) fn answered(&self) -> Option<Time> {
-        self.measured.in_use.as_ref().map(|in_use| in_use.answered)
+    /// When the newest packet left that the peer has answered by this path.
+    pub(in crate::session) const fn answered(&self) -> Time {
+        self.measured.rtt.answered()
     }
 
     /// Forgets what was measured of the path.

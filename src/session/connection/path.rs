@@ -56,7 +56,7 @@ pub(super) struct Moving {
     /// The frames of a packet that has left, for the candidate.
     copy: Option<(Route, Vec<u8>)>,
     /// Where the peer is as well.
-    pub(super) second: Option<Second>,
+    pub(super) second: Option<Box<Second>>,
     /// Times of the last switches, oldest first.
     switches: [Option<Time>; SWITCHES],
 }
@@ -282,7 +282,7 @@ impl Path {
         if let Some(question) = moving.proven().find(is_due) {
             return Some(question.ask(now)); // the peer was there
         }
-        let second = moving.second.as_mut().map(Second::candidate_mut);
+        let second = moving.second.as_deref_mut().map(Second::candidate_mut);
         let mut candidates = moving.candidate.iter_mut().chain(&mut moving.rival).chain(second);
         let candidate = candidates.find(|candidate| candidate.asks_at(len) <= now)?;
         candidate.sent = candidate.sent.saturating_add(len);
@@ -320,7 +320,7 @@ impl Path {
         let Some(moving) = &self.moving else { return Time::NEVER };
         let asked = moving.previous.iter().filter_map(|previous| previous.question.as_ref());
         let proven = moving.home.iter().chain(asked).map(|question| question.ask_at.min(question.dies_at));
-        let second = moving.second.as_ref().map(Second::candidate);
+        let second = moving.second.as_deref().map(Second::candidate);
         let candidates = moving.candidate.iter().chain(&moving.rival).chain(second);
         let due = candidates.map(|candidate| candidate.asks_at(len).min(candidate.dies_at()));
         due.chain(proven).fold(Time::NEVER, Time::min)
@@ -344,7 +344,7 @@ impl Path {
 
 impl Moving {
     pub(super) fn memory(&self) -> usize {
-        self.second.as_ref().map_or(0, Second::memory)
+        self.second.as_deref().map_or(0, Second::memory)
     }
 
     fn candidates(&mut self) -> impl DoubleEndedIterator<Item = &mut Candidate> {

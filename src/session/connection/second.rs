@@ -71,18 +71,18 @@ impl Second {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.frames.capacity()
+        size_of_val(self) + self.frames.capacity()
     }
 }
 
 /// At either end.
 impl Path {
     pub(super) fn second(&self) -> Option<&Second> {
-        self.moving.as_ref()?.second.as_ref()
+        self.moving.as_ref()?.second.as_deref()
     }
 
     fn second_mut(&mut self) -> Option<&mut Second> {
-        self.moving.as_mut()?.second.as_mut()
+        self.moving.as_mut()?.second.as_deref_mut()
     }
 
     /// Whether copies go to a second address.
@@ -117,8 +117,8 @@ impl Path {
 
 /// At a server.
 impl Path {
-    /// Takes a copy that came from another address than the client's: the client is there as well.
-    pub(super) fn on_second(&mut self, now: Time, came: &Came, rtt: &Rtt) {
+    /// Takes a copy that came from another address than the client's: the client is there as well. Returns whether that is news.
+    pub(super) fn on_second(&mut self, now: Time, came: &Came, rtt: &Rtt) -> bool {
         self.update(now);
         let Self { questions, moving, .. } = self;
         let moving = moving.get_or_insert_default();
@@ -127,11 +127,13 @@ impl Path {
             Some(second) if second.is_at(came.from) => {
                 second.until = until;
                 second.at.on_paid(came);
+                false
             }
-            Some(second) if second.is_used(now) => {} // another address has to wait until this one is silent
+            Some(second) if second.is_used(now) => false, // another address has to wait until this one is silent
             second => {
                 let question = questions.next(now, came.route(), 3 * patience(rtt));
-                *second = Some(Second::new(Candidate::new(question, came), until));
+                *second = Some(Box::new(Second::new(Candidate::new(question, came), until)));
+                true
             }
         }
     }
@@ -147,7 +149,7 @@ impl Path {
             return;
         };
         let at = Candidate::proven(questions.next(now, route, Duration::ZERO));
-        moving.get_or_insert_default().second = Some(Second::new(at, Time::NEVER));
+        moving.get_or_insert_default().second = Some(Box::new(Second::new(at, Time::NEVER)));
     }
 
     pub(super) fn second_route(&self) -> Option<Route> {

@@ -406,7 +406,7 @@ impl Connection {
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // If KCP carries all channels, nothing is remembered: KCP has acknowledgements of its own.
-        if written.is_data && self.mtu.looks() {
+        if written.is_data && self.mtu.looks() && self.path.second().is_none() {
             let has_more = self.lanes.next_frame().is_some();
             if self.mtu.heeds(len, has_more) {
                 self.mtu.on_sent(now, low(pn), len, has_more, self.patience());
