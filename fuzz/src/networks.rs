@@ -116,13 +116,13 @@ impl World {
         self.seen.push(datagram.to_vec());
     }
 
-    fn to_server(&mut self, from: SocketAddr, datagram: &[u8]) {
+    fn at_server(&mut self, from: SocketAddr, datagram: &[u8]) {
         self.accounts.entry(from).or_default()[0] += datagram.len() as u64;
         self.server.handle_datagram(self.now, from.into(), &mut datagram.to_vec());
         self.poll();
     }
 
-    fn to_client(&mut self, network: usize, from: SocketAddr, datagram: &[u8]) {
+    fn at_client(&mut self, network: usize, from: SocketAddr, datagram: &[u8]) {
         let from = Arrival { network: u8::from(network != 0), ..from.into() };
         self.client.handle_datagram(self.now, from, &mut datagram.to_vec());
         self.poll();
@@ -133,9 +133,9 @@ impl World {
         let queue = if is_up { &mut self.up } else { &mut self.down };
         let Some(datagram) = queue.get_mut(network).and_then(VecDeque::pop_front) else { return false };
         if is_up {
-            self.to_server(from.unwrap_or_else(|| home(network)), &datagram);
+            self.at_server(from.unwrap_or_else(|| home(network)), &datagram);
         } else {
-            self.to_client(network, from.unwrap_or_else(|| SERVER.into()), &datagram);
+            self.at_client(network, from.unwrap_or_else(|| SERVER.into()), &datagram);
         }
         true
     }
@@ -301,7 +301,7 @@ impl World {
                 let mut datagram = Vec::new();
                 let challenge = Challenge { suite: 0x11, cid, client_stamp: 0, epoch: 1, cookie: [9; 16] };
                 if challenge.encode(&mut datagram).is_ok() {
-                    self.to_client(by.into(), from, &datagram);
+                    self.at_client(by.into(), from, &datagram);
                 }
             }
             op::CALM => {
@@ -314,9 +314,9 @@ impl World {
 
     fn inject(&mut self, network: usize, is_up: bool, from: SocketAddr, datagram: &[u8]) {
         if is_up {
-            self.to_server(from, datagram);
+            self.at_server(from, datagram);
         } else {
-            self.to_client(network, from, datagram);
+            self.at_client(network, from, datagram);
         }
     }
 }
