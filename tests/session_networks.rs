@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use whitewater::Time;
+use whitewater::machine::Machine as _;
 use whitewater::session::{SecondNetwork, Suite};
 use whitewater_sim::{Discipline, LinkConfig, Loss, Playback, Trace};
 
@@ -92,6 +93,64 @@ fn a_session_moves_to_the_better_network_once_and_stays() {
         assert_eq!(phone.client.network(), 1, "seed {seed}: within 4 s");
         longest(&phone.talk(600, 60));
         assert_eq!((phone.client.network(), phone.moves.len()), (1, 1), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_session_that_doubles_exchanges_its_networks_once_when_the_second_is_better() {
+    for seed in 1..=20 {
+        let mut phone = up(seed, [&path(80, 0.01), &path(80, 0.01)], SecondNetwork::Double);
+        phone.networks[0].set(&path(200, 0.01));
+        let took = longest(&phone.talk(600, 60));
+        assert!(took <= ms(250), "seed {seed}: {took:?}");
+        longest(&phone.talk(600, 60));
+        assert_eq!((phone.client.network(), phone.moves.len()), (1, 1), "seed {seed}: {:?}", phone.moves);
+    }
+}
+
+#[test]
+fn what_is_doubled_does_not_wait_for_a_network_that_fails_in_one_direction() {
+    for is_up in [true, false] {
+        for seed in 1..=10 {
+            let (wifi, lte) = (path(40, 0.0), path(80, 0.0));
+            let mut phone = up(seed, [&wifi, &lte], SecondNetwork::Double);
+            let until = out(&wifi, phone.now + ms(500), ms(60_000));
+            let link = if is_up { &mut phone.networks[0].up } else { &mut phone.networks[0].down };
+            link.set(until).unwrap();
+            let bulk = vec![7; 300_000];
+            phone.client.connection_mut().unwrap().send(BULK, &bulk).unwrap();
+            phone.run(600);
+            let took = longest(&phone.talk(600, 60));
+            assert!(took <= ms(300), "seed {seed}, up {is_up}: {took:?}");
+            longest(&phone.talk(600, 60));
+            assert_eq!(phone.client.network(), 1, "seed {seed}, up {is_up}");
+            let got = phone.server.connection_mut(phone.id.unwrap()).unwrap().recv(BULK);
+            assert_eq!(got.unwrap().len(), bulk.len(), "seed {seed}, up {is_up}");
+        }
+    }
+}
+
+#[test]
+fn a_session_doubles_again_after_it_has_stopped_as_often_as_the_player_likes() {
+    for seed in 1..=5 {
+        let mut phone = up(seed, [&path(40, 0.01), &path(60, 0.01)], SecondNetwork::Double);
+        for purpose in
+            [None, Some(SecondNetwork::Double), Some(SecondNetwork::Best), Some(SecondNetwork::Double)]
+                .repeat(5)
+        {
+            assert!(phone.client.set_second_network(phone.now, purpose));
+            longest(&phone.talk(20, 60));
+            let doubled = phone.networks[1].sent;
+            longest(&phone.talk(20, 60));
+            let doubles = purpose == Some(SecondNetwork::Double);
+            assert_eq!(phone.networks[1].sent > doubled + 15, doubles, "seed {seed}, {purpose:?}");
+            let bulk = vec![7; 50_000];
+            phone.client.connection_mut().unwrap().send(BULK, &bulk).unwrap();
+            phone.run(3000);
+            let got = phone.server.connection_mut(phone.id.unwrap()).unwrap().recv(BULK);
+            assert_eq!(got.unwrap().len(), bulk.len(), "seed {seed}, {purpose:?}");
+        }
+        assert_eq!(phone.client.network(), 0, "seed {seed}");
     }
 }
 
@@ -316,6 +375,9 @@ fn nobody_can_tell_by_a_number_that_both_networks_carry_the_same_session() {
     let wifi = out(&path(40, 0.01), phone.now + ms(3000), ms(60_000));
     phone.networks[0].set(&wifi);
     for turn in 0..400_u32 {
+        if [50, 100, 350].contains(&turn) {
+            phone.client.path_changed(phone.now); // the network in use is another one
+        }
         phone.client.connection_mut().unwrap().send(MOVES, &[turn.to_le_bytes(), [0; 4]].concat()).unwrap();
         for (network, datagram) in phone.sent_now() {
             if let Ok(Packet::Data(header, _)) = Packet::decode(&datagram) {

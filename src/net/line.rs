@@ -19,6 +19,8 @@ pub(super) struct Line<M, S = UdpSocket> {
     pub(super) port: Port<S>,
     /// The port on the second network of this end.
     pub(super) second: Option<Port<S>>,
+    /// Whether that is read first next time: a flood of one does not keep the other waiting.
+    is_turn_of_second: bool,
     pub(super) neighbours: Option<Neighbours<M>>,
     pub(super) beside: Option<Beside>,
     /// The other processes that have this socket.
@@ -33,6 +35,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
         Self {
             port,
             second: None,
+            is_turn_of_second: false,
             neighbours: None,
             beside: None,
             generations: None,
@@ -117,6 +120,10 @@ impl<M: Machine, S: Socket> Line<M, S> {
     /// Hands in the next datagram: one that a newer process has handed on, or one that [`Port::has_next`] finds. `false`: there is none.
     pub(super) fn hand_in_next(&mut self, now: Time, machine: &mut M, most: usize) -> io::Result<bool> {
         if self.generations.as_mut().is_some_and(|others| others.hand_in_stray(now, machine)) {
+            return Ok(true);
+        }
+        self.is_turn_of_second = !self.is_turn_of_second && self.second.is_some();
+        if self.is_turn_of_second && self.has_second_next(most) && self.hand_in_second(now, machine) {
             return Ok(true);
         }
         let has_next = self.port.has_read() || (!self.is_superseded() && self.port.has_next(most)?);

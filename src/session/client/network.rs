@@ -45,6 +45,9 @@ impl Client {
     /// Uses the networks that there are, while a session is up.
     pub(super) fn use_networks(&mut self, now: Time) {
         let State::Connected(connection) = &mut self.state else { return };
+        if !connection.is_connected() {
+            return;
+        }
         if self.second.is_none() && self.ways.is_none() {
             return;
         }

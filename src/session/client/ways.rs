@@ -22,6 +22,10 @@ pub(super) struct Ways {
     /// How many rounds in a row the other network has won, and whether it has won this one.
     wins: u8,
     has_won: bool,
+    /// How many rounds in a row only the other network has answered, whether the one in use has answered this one, and whether the other had before.
+    misses: u8,
+    has_answered: bool,
+    is_missed: bool,
     /// How many of them were there when the session began.
     told: usize,
     /// Whether the server may have others: it may be behind a NAT or a proxy.
@@ -123,6 +127,9 @@ impl Ways {
             second: None,
             wins: 0,
             has_won: false,
+            misses: 0,
+            has_answered: true,
+            is_missed: false,
             met: Bar::default(),
             heard: now,
             waits: None,
@@ -181,6 +188,7 @@ impl Ways {
     ) -> Option<WayAnswer> {
         let took = now.since(self.round.as_ref().filter(|round| round.cid == challenge.cid)?.began);
         if from == self.here(present.address) {
+            (self.has_answered, self.misses) = (true, 0);
             if self.is_proven && self.excuses < EXCUSES {
                 (self.waits, self.unanswered, self.excuses) = (None, None, self.excuses + 1);
             }
@@ -192,6 +200,8 @@ impl Ways {
             }
             self.meet(from);
         }
+        let asks_here = self.round.as_ref().is_some_and(|round| round.asks_all);
+        self.is_missed |= asks_here && from.network != self.network && !self.has_answered;
         let is_barred = self.bar(from).until > now;
         let is_shorter = took + LEAST_GAIN < present.rtt - present.rtt / SHORTER_BY;
         Some(match self.is_silent(now, present) {
@@ -249,6 +259,7 @@ impl Ways {
     /// Asks again soon: another network leads to the server.
     pub(super) fn plan(&mut self, now: Time) {
         (self.rounds, self.round, self.wins, self.has_won) = (0, None, 0, false);
+        (self.misses, self.has_answered, self.is_missed) = (0, true, false);
         self.next_round = now + Duration::from_millis(PLANNED[0]);
     }
 
@@ -257,6 +268,7 @@ impl Ways {
         let patience = self.patience(present);
         self.waits.is_some_and(|waits| waits.until(patience) <= now)
             || self.unanswered.is_some_and(|waits| waits.until(DEAF_TAKES * patience) <= now)
+            || self.misses >= MISSES
     }
 
     /// How long an answer may take.
@@ -276,6 +288,11 @@ impl Ways {
             if !std::mem::take(&mut self.has_won) {
                 self.wins = 0;
             }
+            let is_missed = std::mem::take(&mut self.is_missed) && !std::mem::take(&mut self.has_answered);
+            self.misses = if is_missed { self.misses.saturating_add(1) } else { 0 };
+            self.has_answered = false;
+            let is_doubled = self.second == Some(SecondNetwork::Double);
+            let asks_all = asks_all || is_doubled;
             let later = match self.second {
                 None => PLANNED_LATER,
                 Some(SecondNetwork::Spare) => PLANNED_SPARE,
@@ -354,6 +371,8 @@ const PLANNED_BEST: u64 = 1000;
 const SILENCE: Duration = Duration::from_millis(150);
 const FEW: u32 = 4;
 const FEW_TAKE: u32 = 6;
+/// Rounds in a row that only the other network has answered: what this end sends by the one in use does not arrive.
+const MISSES: u8 = 4;
 /// So much longer it takes while the server is heard.
 const DEAF_TAKES: u32 = 4;
 /// Time between two rounds while the server does not answer at first; how long that lasts; and the time after that.

@@ -49,10 +49,10 @@ struct Told {
 /// What a client knows.
 pub(super) struct Known {
     /// The reset token of the number in use, and the packet that it came in.
-    reset: ResetToken,
-    /// The same of the number that the second path has, if there is one.
-    second: ResetToken,
-    /// Where that one leads, or is to lead once there is a number.
+    /// The number in use, and the one that the second path has or had last.
+    first: Number,
+    second: Option<Number>,
+    /// Where the second path leads, or is to lead once there is a number.
     wants_second: Option<SocketAddr>,
     /// The next ones.
     spare: VecDeque<NewId>,
@@ -62,8 +62,15 @@ pub(super) struct Known {
     answers: VecDeque<u32>,
 }
 
+/// A number of the session in packets to the server.
+#[derive(Clone, Copy)]
+struct Number {
+    sid: u32,
+    reset: ResetToken,
+}
+
 /// With this the server may reset the session, and the packet that it came in.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct ResetToken {
     token: [u8; 16],
     pn: u64,
@@ -79,8 +86,8 @@ impl Ids {
     /// `own`: the number that packets of the server have; `sid`: that of packets to it.
     pub(super) fn of_client(own: u32, sid: u32, reset_token: [u8; 16]) -> Box<Self> {
         let (used, answers) = ([sid].into(), [own].into());
-        let (reset, second) = (ResetToken { token: reset_token, pn: 0 }, ResetToken::default());
-        let known = Known { reset, second, wants_second: None, spare: VecDeque::new(), used, answers };
+        let first = Number { sid, reset: ResetToken { token: reset_token, pn: 0 } };
+        let known = Known { first, second: None, wants_second: None, spare: VecDeque::new(), used, answers };
         Box::new(Self::Client(Box::new(known)))
     }
 
@@ -193,20 +200,16 @@ impl Connection {
     /// The network has changed. From now on, packets have another number if there is one, what was measured of the path
     /// is forgotten, and the server hears where this end is.
     pub(in crate::session) fn path_changed(&mut self, now: Time) {
-        let old = self.path.route.sid;
-        if let Some((sid, reset)) = self.next_id() {
-            self.path.route.sid = sid;
-            if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
-                let retired = std::mem::replace(&mut known.reset, reset);
-                // The server keeps the last two.
-                if let Some(second) = self
-                    .path
-                    .second_route()
-                    .filter(|second| !known.used.iter().rev().take(2).any(|sid| *sid == second.sid))
-                {
-                    known.second = retired;
-                    self.path.set_second(now, Some(Route { sid: old, ..second }));
-                }
+        if let Some(next) = self.next_id()
+            && let Some(Ids::Client(known)) = self.ids.as_deref_mut()
+        {
+            (self.path.route.sid, known.first) = (next.sid, next);
+            // The server knows the last two.
+            let is_known = self.path.second_route().is_some_and(|second| known.is_of_last(second.sid));
+            if !is_known {
+                known.second = None;
+                self.path.set_second(now, None);
+                self.begin_second(now);
             }
         }
         self.forget_path(now);
@@ -214,16 +217,15 @@ impl Connection {
     }
 
     /// Takes the next spare number, if there is one.
-    fn next_id(&mut self) -> Option<(u32, ResetToken)> {
+    fn next_id(&mut self) -> Option<Number> {
         let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return None };
         let NewId { sid, reset_token: token } = known.spare.pop_front()?;
         remember(&mut known.used, sid);
         remember(&mut known.answers, self.seal.sid_for(sid));
-        Some((sid, ResetToken { token, pn: 0 }))
+        Some(Number { sid, reset: ResetToken { token, pn: 0 } })
     }
 
-    /// From now on, what is urgent also goes to this address by a second network; `None`: no longer. It has a number of its own there, so with masks it
-    /// begins once the server has told one.
+    /// From now on, what is urgent also goes to this address by a second network, under another number if there is one; `None`: no longer.
     pub(in crate::session) fn double(&mut self, now: Time, to: Option<SocketAddr>) {
         if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
             known.wants_second = to;
@@ -234,19 +236,22 @@ impl Connection {
         }
     }
 
-    /// Sends by the second network what is to be sent there, if there is a number for it.
+    /// Sends by the second network what is to be sent there. It has a number of its own there, so with masks that begins once the server has told one.
     fn begin_second(&mut self, now: Time) {
         let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return };
         let Some(address) = known.wants_second.filter(|_| self.path.second().is_none()) else { return };
-        let (sid, reset) = match self.next_id() {
-            Some(next) => next,
+        // The one that it had before: with a third one, the server would not know that of the first network any more.
+        let before = known.second;
+        let first = known.first;
+        let number = match before.or_else(|| self.next_id()) {
+            Some(number) => number,
             None if self.seal.is_masked() => return,
-            None => (self.path.route.sid, ResetToken::default()),
+            None => Number { sid: self.path.route.sid, ..first },
         };
         if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
-            known.second = reset;
+            known.second = Some(number);
         }
-        self.path.set_second(now, Some(Route { address, sid }));
+        self.path.set_second(now, Some(Route { address, sid: number.sid }));
         self.rest_mtu();
     }
 
@@ -263,7 +268,7 @@ impl Connection {
         let response = self.path.response.take();
         let address = self.path.route.address;
         self.handle_data(now, Arrival { address, ..from }, datagram, scratch);
-        self.path.response = self.path.response.filter(|_| is_second).or(response);
+        self.path.response = response.or(self.path.response.filter(|_| is_second));
     }
 
     /// Another address leads to the server, and is used from now on. `is_dead`: nothing that was sent to the old one lately has arrived.
@@ -275,11 +280,15 @@ impl Connection {
 
     /// The second path is the first from now on, to this address, and the other way round.
     pub(in crate::session) fn swap_paths(&mut self, now: Time, address: SocketAddr, is_dead: bool) {
-        let Some(second) = self.path.second_route() else { return };
+        let (Some(second), Some(Ids::Client(known))) = (self.path.second_route(), self.ids.as_deref_mut())
+        else {
+            return self.reach_at(now, address, is_dead); // it has not begun
+        };
         let first = std::mem::replace(&mut self.path.route, Route { address, ..second });
-        if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
-            std::mem::swap(&mut known.reset, &mut known.second);
+        if let Some(second) = &mut known.second {
+            std::mem::swap(&mut known.first, second);
         }
+        known.wants_second = Some(first.address);
         self.path.set_second(now, Some(first));
         self.forget_path(now);
         self.keepalive.ask_now();
@@ -302,16 +311,16 @@ impl Connection {
     /// Whether the server says that it does not know the session.
     pub(in crate::session) fn is_reset_by(&self, reset: &Reset) -> bool {
         let Some(Ids::Client(known)) = self.ids.as_deref() else { return false };
-        reset.sid == self.path.route.sid && is_reset(&known.reset.token, &reset.token)
+        reset.sid == self.path.route.sid && is_reset(&known.first.reset.token, &reset.token)
     }
 
     /// Takes a NEW_ID, from the packet `pn`: only a client gets any. More than it keeps, and late ones, are ignored.
     pub(super) fn on_new_id(&mut self, pn: u64, id: NewId) -> Result<(), CloseReason> {
         let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return Err(CloseReason::Protocol) };
         if id.sid == self.path.route.sid {
-            known.reset.renew(pn, id.reset_token);
-        } else if self.path.second_route().is_some_and(|second| second.sid == id.sid) {
-            known.second.renew(pn, id.reset_token);
+            known.first.reset.renew(pn, id.reset_token);
+        } else if let Some(second) = known.second.as_mut().filter(|second| second.sid == id.sid) {
+            second.reset.renew(pn, id.reset_token);
         } else if let Some(spare) = known.spare.iter_mut().find(|spare| spare.sid == id.sid) {
             *spare = id;
         } else if known.spare.len() < SPARE && !known.used.contains(&id.sid) {
@@ -319,6 +328,13 @@ impl Connection {
             self.begin_second(self.keepalive.now);
         }
         Ok(())
+    }
+}
+
+impl Known {
+    /// Whether this is one of the last two that were used.
+    fn is_of_last(&self, sid: u32) -> bool {
+        self.used.iter().rev().take(2).any(|used| *used == sid)
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) route: Route,
-    moves: bool,
+    pub(super) moves: bool,
     /// The answer to the peer's challenge.
     pub(super) response: Option<[u8; 8]>,
     pub(super) questions: Questions,
@@ -38,15 +38,15 @@ pub(super) struct Route {
 #[derive(Debug, Default)]
 pub(super) struct Moving {
     /// Where the newest packets come from.
-    candidate: Option<Candidate>,
+    pub(super) candidate: Option<Candidate>,
     /// Where others or copies of them come from, while the address is contested: an observer may follow a peer that
     /// moves.
-    rival: Option<Candidate>,
+    pub(super) rival: Option<Candidate>,
     /// The first packet of the newest candidate.
     first: u64,
     previous: Option<Previous>,
     /// The present address, while it is asked whether the peer is still there.
-    home: Option<Question>,
+    pub(super) home: Option<Question>,
     /// Until when every candidate is compared with the present address.
     contested: Time,
     /// When copies are looked at again.
@@ -256,7 +256,7 @@ impl Path {
         let is_back = |previous: &mut Previous| previous.has_answered && !(previous.yields && waits);
         if let Some(previous) = moving.previous.take_if(is_back) {
             moving.stay(now);
-            return Some(std::mem::replace(&mut self.route, previous.route).address);
+            return Some(self.lead_to(previous.route));
         }
         if waits {
             return None;
@@ -264,14 +264,20 @@ impl Path {
         // Copies of an observer who was faster before come before the packets themselves.
         let to = moving.candidates().rfind(|candidate| candidate.has_answered)?.question.route;
         (moving.candidate, moving.rival, moving.home) = (None, None, None);
-        moving.switches.rotate_left(1);
-        moving.switches[SWITCHES - 1] = Some(now);
+        moving.note_switch(now);
         moving.previous.take_if(|previous| previous.until <= now || previous.route.address == to.address);
-        moving.second.take_if(|second| second.is_at(to.address));
         if was_silent.is_none() {
             moving.previous.get_or_insert(Previous::new(now, self.route, moving.first));
         }
-        Some(std::mem::replace(&mut self.route, to).address)
+        Some(self.lead_to(to))
+    }
+
+    /// The peer is there. Returns where it was.
+    fn lead_to(&mut self, to: Route) -> SocketAddr {
+        if let Some(moving) = &mut self.moving {
+            moving.second.take_if(|second| second.is_at(to.address));
+        }
+        std::mem::replace(&mut self.route, to).address
     }
 
     /// The question that is due, and where it goes, if `len` bytes may be sent there.
@@ -376,8 +382,13 @@ impl Moving {
         }
     }
 
+    pub(super) fn note_switch(&mut self, now: Time) {
+        self.switches.rotate_left(1);
+        self.switches[SWITCHES - 1] = Some(now);
+    }
+
     /// Whether an address may become a candidate now.
-    fn may_switch(&self, now: Time) -> bool {
+    pub(super) fn may_switch(&self, now: Time) -> bool {
         let is_frequent = self.switches[0].is_some_and(|oldest| now.since(oldest) < SWITCH_SPAN);
         !is_frequent && (now >= self.contested || now >= self.takes_at)
     }

@@ -81,13 +81,7 @@ impl Connection {
         }
         let came = Came { from, sid: self.sid_back(header), pn: opened.pn, is_newest: opened.newest, len };
         let frames = Frames::parse(opened.body);
-        if from != self.path.route.address && frames.as_ref().is_ok_and(Frames::are_copied) {
-            if self.path.on_second(now, &came, &self.measured.rtt) {
-                self.rest_mtu();
-            }
-        } else {
-            self.path.on_packet(now, &came, &self.measured.rtt);
-        }
+        self.note_path(now, &came, frames.as_ref().is_ok_and(Frames::are_copied));
         if came.is_newest && from == self.path.route.address {
             self.carried_by(underlay);
         }

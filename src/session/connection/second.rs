@@ -3,6 +3,7 @@
 //! Each copy is a packet of its own, as in `copies`, so nobody can tell by its bytes that both paths carry the same session. A server learns the second
 //! address of a client from the copies that come from there, asks it as any other address, and sends copies back for as long as they come.
 
+use super::Connection;
 use super::path::{Came, Path, Route, patience};
 use super::question::{Candidate, Question};
 use crate::pace::Rtt;
@@ -52,9 +53,9 @@ impl Second {
         self.at.has_answered && now < self.until
     }
 
-    /// Whether it has not answered in time.
+    /// Whether it has not answered in time, or nothing has come from there for long.
     pub(super) fn is_dead(&self, now: Time) -> bool {
-        self.at.dies_at() <= now
+        self.at.dies_at() <= now || now.since(self.until) >= FORGOTTEN
     }
 
     /// The question for it, while it has not answered.
@@ -117,6 +118,22 @@ impl Path {
 
 /// At a server.
 impl Path {
+    /// Takes a packet, if the client has exchanged both of its paths: it sends by the second one now, or copies by the first. Returns where it was.
+    pub(super) fn exchange(&mut self, now: Time, came: &Came, is_copy: bool) -> Option<SocketAddr> {
+        let is_of_first = came.from == self.route.address;
+        let is_told = self.moves && came.is_newest && is_copy == is_of_first;
+        let moving = self.moving.as_mut().filter(|moving| is_told && moving.may_switch(now))?;
+        let is_there =
+            |second: &&mut Box<Second>| second.at.has_answered && (is_of_first || second.is_at(came.from));
+        let second = moving.second.as_mut().filter(is_there)?;
+        let first = std::mem::replace(&mut self.route, second.route());
+        second.at.question.route = first;
+        second.until = now + LASTS;
+        moving.note_switch(now);
+        (moving.candidate, moving.rival, moving.home) = (None, None, None);
+        Some(first.address)
+    }
+
     /// Takes a copy that came from another address than the client's: the client is there as well. Returns whether that is news.
     pub(super) fn on_second(&mut self, now: Time, came: &Came, rtt: &Rtt) -> bool {
         self.update(now);
@@ -157,5 +174,21 @@ impl Path {
     }
 }
 
+impl Connection {
+    /// Notes by which path a packet came.
+    #[inline]
+    pub(super) fn note_path(&mut self, now: Time, came: &Came, is_copy: bool) {
+        if let Some(old) = self.path.exchange(now, came, is_copy) {
+            self.on_moved(now, old);
+        } else if !is_copy || self.peer.is_server {
+            self.path.on_packet(now, came, &self.measured.rtt);
+        } else if came.from != self.path.route.address && self.path.on_second(now, came, &self.measured.rtt) {
+            self.rest_mtu();
+        }
+    }
+}
+
 /// How long copies go to a client's second address after the last one that came from there.
 const LASTS: Duration = Duration::from_secs(1);
+/// How long it is remembered after that.
+const FORGOTTEN: Duration = Duration::from_secs(10);
