@@ -84,7 +84,11 @@ impl Client {
     /// The session is not encrypted (`Unsupported`), or the socket fails.
     pub fn set_second_network(&mut self, socket: UdpSocket, purpose: SecondNetwork) -> io::Result<()> {
         let port = Port::new(socket, mode(self.machine.session_config()), ONE_PEER)?;
-        if !self.machine.set_second_network(self.clock.now(), Some(purpose)) {
+        let now = self.clock.now();
+        if self.line.second.take().is_some() {
+            self.machine.set_second_network(now, None); // the next one is another network
+        }
+        if !self.machine.set_second_network(now, Some(purpose)) {
             return Err(one_network());
         }
         self.line.second = Some(port);

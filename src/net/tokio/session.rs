@@ -284,6 +284,7 @@ impl Session {
         self.handle.shared.change(|state| {
             let Sessions::Client(client) = &mut state.core else { return Err(one_network()) };
             let port = Port::new(socket, mode(client.session_config()), ONE_PEER)?;
+            client.set_second_network(now, None); // what follows is another network
             if !client.set_second_network(now, Some(purpose)) {
                 return Err(one_network());
             }

@@ -255,7 +255,9 @@ impl Client {
                     {
                         ways.on_heard(now, here);
                     }
-                } else if self.ways.as_ref().is_some_and(|ways| ways.has(hop)) {
+                } else if self.ways.as_ref().is_some_and(|ways| ways.has(hop))
+                    || (hop.network != network && connection.second_addr() == Some(hop.address))
+                {
                     let is_second = hop.network != network && self.second == Some(SecondNetwork::Double);
                     connection.handle_from_elsewhere(now, from, (header, datagram), scratch, is_second);
                 } else {

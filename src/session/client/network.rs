@@ -35,27 +35,31 @@ impl Client {
     ///
     /// The server notices by itself. It has one session, whatever leaves by which network: what arrives twice counts once, and the session has the numbers
     /// of its packets for both, so nothing waits when it moves. Returns whether a session can use it: one without encryption stays where it began.
-    pub fn set_second_network(&mut self, now: Time, second: Option<SecondNetwork>) -> bool {
+    pub fn set_second_network(&mut self, now: Time, wanted: Option<SecondNetwork>) -> bool {
         let now = self.tick(now);
-        self.second = second.filter(|_| self.config.suite != Suite::Checked);
+        let second = wanted.filter(|_| self.config.suite != Suite::Checked);
+        let before = std::mem::replace(&mut self.second, second);
+        if let State::Connected(connection) = &mut self.state
+            && before.is_none()
+            && second.is_some()
+        {
+            connection.renew_second(now);
+        }
         self.use_networks(now);
-        self.second == second
+        second == wanted
     }
 
     /// Uses the networks that there are, while a session is up.
     pub(super) fn use_networks(&mut self, now: Time) {
         let State::Connected(connection) = &mut self.state else { return };
-        if !connection.is_connected() {
-            return;
-        }
-        if self.second.is_none() && self.ways.is_none() {
+        if connection.is_closed() || (self.second.is_none() && self.ways.is_none()) {
             return;
         }
         let here = connection.peer_addr();
         let ways = self.ways.get_or_insert_with(|| Box::new(Ways::new(now, std::iter::once(here), false)));
         if self.second.is_none() && ways.network != 0 {
             ways.moved(now, here, Hop { network: 0, address: here });
-            connection.reach_at(now, here, true);
+            connection.swap_paths(now, here, true);
         }
         ways.set_second(now, self.second);
         connection.double(now, Some(here).filter(|_| self.second == Some(SecondNetwork::Double)));

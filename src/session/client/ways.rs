@@ -47,6 +47,8 @@ pub(super) struct Ways {
     /// Whether the server was heard there at all.
     is_proven: bool,
     round: Option<Round>,
+    /// The number of the one before it, and when that began: its answers may still be on their way.
+    before: Option<(u64, Time)>,
     /// How many rounds there were since the way in use was chosen.
     rounds: usize,
     next_round: Time,
@@ -139,6 +141,7 @@ impl Ways {
             excuses: 0,
             is_proven: true,
             round: None,
+            before: None,
             rounds: 0,
             next_round,
         }
@@ -186,7 +189,7 @@ impl Ways {
         challenge: &Challenge,
         present: Present,
     ) -> Option<WayAnswer> {
-        let took = now.since(self.round.as_ref().filter(|round| round.cid == challenge.cid)?.began);
+        let took = now.since(self.asked_at(challenge.cid)?);
         if from == self.here(present.address) {
             (self.has_answered, self.misses) = (true, 0);
             if self.is_proven && self.excuses < EXCUSES {
@@ -210,6 +213,12 @@ impl Ways {
             false if self.is_proven && self.is_better(now, from, is_shorter) => WayAnswer::Move,
             false => WayAnswer::Stay,
         })
+    }
+
+    /// When the round with this number began, if it is one of the last two.
+    fn asked_at(&self, cid: u64) -> Option<Time> {
+        let last = self.round.as_ref().map(|round| (round.cid, round.began));
+        last.into_iter().chain(self.before).find(|(of, _)| *of == cid).map(|(_, began)| began)
     }
 
     /// Whether an answer speaks for another way: by another network it takes a few in a row.
@@ -258,7 +267,7 @@ impl Ways {
 
     /// Asks again soon: another network leads to the server.
     pub(super) fn plan(&mut self, now: Time) {
-        (self.rounds, self.round, self.wins, self.has_won) = (0, None, 0, false);
+        (self.rounds, self.round, self.before, self.wins, self.has_won) = (0, None, None, 0, false);
         (self.misses, self.has_answered, self.is_missed) = (0, true, false);
         self.next_round = now + Duration::from_millis(PLANNED[0]);
     }
@@ -300,6 +309,7 @@ impl Ways {
             };
             let ms = PLANNED.get(self.rounds).copied().unwrap_or(later).min(later);
             self.next_round = now + Duration::from_millis(ms);
+            self.before = self.round.take().map(|round| (round.cid, round.began));
             self.round = Some(Round { cid: cid(), began: now, asks: 0..self.all.len(), asks_all });
         }
     }
@@ -316,7 +326,7 @@ impl Ways {
     /// When another round may begin because the server is silent.
     fn next_silent(&self) -> Time {
         let Some(round) = &self.round else { return Time::ZERO };
-        let is_new = self.waits.is_none_or(|waits| round.began.since(waits.since) < FAST_FOR);
+        let is_new = self.waits.is_some_and(|waits| round.began.since(waits.since) < FAST_FOR);
         round.began + if is_new { FAST } else { SLOW }
     }
 
@@ -343,7 +353,8 @@ impl Ways {
         let deaf = self.unanswered.map_or(Time::NEVER, |waits| {
             waits.until(DEAF_TAKES * self.patience(present)).max(self.next_silent())
         });
-        self.next_round.min(silent).min(deaf)
+        let missed = if self.misses >= MISSES { self.next_silent() } else { Time::NEVER };
+        self.next_round.min(silent).min(deaf).min(missed)
     }
 }
 

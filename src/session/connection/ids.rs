@@ -48,7 +48,6 @@ struct Told {
 
 /// What a client knows.
 pub(super) struct Known {
-    /// The reset token of the number in use, and the packet that it came in.
     /// The number in use, and the one that the second path has or had last.
     first: Number,
     second: Option<Number>,
@@ -225,6 +224,15 @@ impl Connection {
         Some(Number { sid, reset: ResetToken { token, pn: 0 } })
     }
 
+    /// The second network is another one than before: it must not have the number of that one.
+    pub(in crate::session) fn renew_second(&mut self, now: Time) {
+        let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return };
+        if known.second.take().is_some() {
+            self.path.set_second(now, None);
+            self.path_changed(now); // the server knows the last two numbers
+        }
+    }
+
     /// From now on, what is urgent also goes to this address by a second network, under another number if there is one; `None`: no longer.
     pub(in crate::session) fn double(&mut self, now: Time, to: Option<SocketAddr>) {
         if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
@@ -274,6 +282,12 @@ impl Connection {
     /// Another address leads to the server, and is used from now on. `is_dead`: nothing that was sent to the old one lately has arrived.
     pub(in crate::session) fn reach_at(&mut self, now: Time, address: SocketAddr, is_dead: bool) {
         let old = self.begin_at(address);
+        if let Some(second) = self.path.second_route() {
+            self.path.set_second(now, Some(Route { address, ..second }));
+        }
+        if let Some(Ids::Client(known)) = self.ids.as_deref_mut() {
+            known.wants_second = known.wants_second.map(|_| address);
+        }
         self.path_changed(now);
         self.now_elsewhere(now, old, is_dead);
     }

@@ -31,6 +31,8 @@ pub(super) struct Second {
     at: Candidate,
     /// Until when copies go there.
     until: Time,
+    /// Packets in a row that say that the client has exchanged both.
+    signs: u8,
     /// The frames of a packet that has left. The memory is kept for the next one.
     frames: Vec<u8>,
     has_copy: bool,
@@ -38,7 +40,7 @@ pub(super) struct Second {
 
 impl Second {
     const fn new(at: Candidate, until: Time) -> Self {
-        Self { at, until, frames: Vec::new(), has_copy: false }
+        Self { at, until, signs: 0, frames: Vec::new(), has_copy: false }
     }
 
     const fn route(&self) -> Route {
@@ -121,11 +123,16 @@ impl Path {
     /// Takes a packet, if the client has exchanged both of its paths: it sends by the second one now, or copies by the first. Returns where it was.
     pub(super) fn exchange(&mut self, now: Time, came: &Came, is_copy: bool) -> Option<SocketAddr> {
         let is_of_first = came.from == self.route.address;
-        let is_told = self.moves && came.is_newest && is_copy == is_of_first;
-        let moving = self.moving.as_mut().filter(|moving| is_told && moving.may_switch(now))?;
+        let moving = self.moving.as_mut().filter(|_| self.moves && came.is_newest)?;
+        let may_switch = moving.may_switch(now) && !moving.is_contested(now);
         let is_there =
             |second: &&mut Box<Second>| second.at.has_answered && (is_of_first || second.is_at(came.from));
         let second = moving.second.as_mut().filter(is_there)?;
+        second.signs = if is_copy == is_of_first { second.signs.saturating_add(1) } else { 0 };
+        if second.signs < SIGNS || !may_switch {
+            return None;
+        }
+        second.signs = 0;
         let first = std::mem::replace(&mut self.route, second.route());
         second.at.question.route = first;
         second.until = now + LASTS;
@@ -175,6 +182,16 @@ impl Path {
 }
 
 impl Connection {
+    /// Whether the peer is at a second address as well.
+    pub(in crate::session) fn has_second(&self) -> bool {
+        self.path.second().is_some()
+    }
+
+    /// Where the second path leads.
+    pub(in crate::session) fn second_addr(&self) -> Option<SocketAddr> {
+        self.path.second_route().map(|route| route.address)
+    }
+
     /// Notes by which path a packet came.
     #[inline]
     pub(super) fn note_path(&mut self, now: Time, came: &Came, is_copy: bool) {
@@ -190,5 +207,7 @@ impl Connection {
 
 /// How long copies go to a client's second address after the last one that came from there.
 const LASTS: Duration = Duration::from_secs(1);
+/// So many packets in a row exchange both addresses: whoever sends one of them from the wrong one does not.
+const SIGNS: u8 = 2;
 /// How long it is remembered after that.
 const FORGOTTEN: Duration = Duration::from_secs(10);

@@ -84,8 +84,10 @@ impl Server {
             return;
         }
         let (is_stale, address) = (peer.connection.take_ids_wanted(), peer.connection.peer_addr());
+        let has_second = peer.connection.has_second();
         let mut tells = table.add_names(id, || u32::from_le_bytes(random(&mut *rng.0)));
         tells.extend(table.name_in_use(id).filter(|_| is_stale));
+        tells.extend(table.name_before(id).filter(|_| is_stale && has_second));
         let key = self.reset_key();
         let Some(peer) = self.seats.peer_mut(id) else { return };
         for sid in tells {
