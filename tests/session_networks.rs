@@ -69,6 +69,28 @@ fn a_network_that_only_carries_what_comes_is_left_within_a_second() {
 }
 
 #[test]
+fn a_network_that_is_dead_upwards_is_left_for_one_that_is_far() {
+    for (purpose, is_bulk) in
+        [(SecondNetwork::Spare, false), (SecondNetwork::Best, false), (SecondNetwork::Double, true)]
+    {
+        for seed in 1..=10 {
+            let wifi = path(40, 0.01);
+            let mut phone = up(seed, [&wifi, &path(260, 0.01)], purpose);
+            let until = out(&wifi, phone.now + ms(500), ms(60_000));
+            phone.networks[0].up.set(until).unwrap();
+            phone.run(600);
+            if is_bulk {
+                phone.client.connection_mut().unwrap().send(BULK, &vec![7; 300_000]).unwrap();
+            }
+            phone.talk(600, 60);
+            assert_eq!(phone.client.network(), 1, "seed {seed}, {purpose:?}");
+            let got = phone.server.connection_mut(phone.id.unwrap()).unwrap().recv(BULK);
+            assert_eq!(got.is_some(), is_bulk, "seed {seed}, {purpose:?}");
+        }
+    }
+}
+
+#[test]
 fn a_player_who_sends_little_stays_by_a_network_that_loses_some() {
     for seed in 1..=20 {
         let mut phone = Phone::up(seed, SUITE, [&path(60, 0.05), &path(60, 0.0)], Some(SecondNetwork::Spare));

@@ -189,7 +189,7 @@ impl Ways {
         challenge: &Challenge,
         present: Present,
     ) -> Option<WayAnswer> {
-        let took = now.since(self.asked_at(challenge.cid)?);
+        let took = now.since(self.asked_at(now, challenge.cid)?);
         if from == self.here(present.address) {
             (self.has_answered, self.misses) = (true, 0);
             if self.is_proven && self.excuses < EXCUSES {
@@ -215,10 +215,11 @@ impl Ways {
         })
     }
 
-    /// When the round with this number began, if it is one of the last two.
-    fn asked_at(&self, cid: u64) -> Option<Time> {
+    /// When the round with this number began. The one before the last counts only after a long silence: whoever answers so late is no good way until there is no other.
+    fn asked_at(&self, now: Time, cid: u64) -> Option<Time> {
+        let is_long = self.waits.or(self.unanswered).is_none_or(|waits| now.since(waits.since) >= LONG);
         let last = self.round.as_ref().map(|round| (round.cid, round.began));
-        last.into_iter().chain(self.before).find(|(of, _)| *of == cid).map(|(_, began)| began)
+        last.into_iter().chain(self.before.filter(|_| is_long)).find(|(of, _)| *of == cid).map(|(_, began)| began)
     }
 
     /// Whether an answer speaks for another way: by another network it takes a few in a row.
@@ -298,7 +299,7 @@ impl Ways {
                 self.wins = 0;
             }
             let is_missed = std::mem::take(&mut self.is_missed) && !std::mem::take(&mut self.has_answered);
-            self.misses = if is_missed { self.misses.saturating_add(1) } else { 0 };
+            self.misses = self.misses.saturating_add(is_missed.into());
             self.has_answered = false;
             let is_doubled = self.second == Some(SecondNetwork::Double);
             let asks_all = asks_all || is_doubled;
@@ -326,7 +327,8 @@ impl Ways {
     /// When another round may begin because the server is silent.
     fn next_silent(&self) -> Time {
         let Some(round) = &self.round else { return Time::ZERO };
-        let is_new = self.waits.is_some_and(|waits| round.began.since(waits.since) < FAST_FOR);
+        let waits = self.waits.or(self.unanswered);
+        let is_new = waits.is_some_and(|waits| round.began.since(waits.since) < FAST_FOR);
         round.began + if is_new { FAST } else { SLOW }
     }
 
@@ -384,6 +386,8 @@ const FEW: u32 = 4;
 const FEW_TAKE: u32 = 6;
 /// Rounds in a row that only the other network has answered: what this end sends by the one in use does not arrive.
 const MISSES: u8 = 4;
+/// How long the server is silent before an answer to the round before the last counts.
+const LONG: Duration = Duration::from_secs(1);
 /// So much longer it takes while the server is heard.
 const DEAF_TAKES: u32 = 4;
 /// Time between two rounds while the server does not answer at first; how long that lasts; and the time after that.
