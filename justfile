@@ -144,6 +144,13 @@ nat runs="1":
     cargo build -q --release -p whitewater-relay --example player
     NAT_RUNS={{ runs }} cargo test -q --release -p whitewater-relay --test nat -- --nocapture every | grep '^[|s]'
 
+# The same for pairs that meet directly, beside iroh, whose 400 crates take ten minutes to build.
+nat-iroh runs="1":
+    cargo build -q --release --manifest-path benches/iroh/Cargo.toml
+    cargo build -q --release -p whitewater-relay --example player
+    program=$(cargo metadata --no-deps --format-version 1 --manifest-path benches/iroh/Cargo.toml | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/iroh-peer && \
+      IROH_PEER="$program" NAT_RUNS={{ runs }} cargo test -q --release -p whitewater-relay --test nat -- --ignored --nocapture beside | grep '^[|s]'
+
 # Checks the library for Windows, macOS, iOS and Android.
 platforms:
     for target in x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-apple-darwin aarch64-apple-darwin aarch64-apple-ios aarch64-linux-android; do \

@@ -70,12 +70,14 @@ fn a_network_that_only_carries_what_comes_is_left_within_a_second() {
 
 #[test]
 fn a_network_that_is_dead_upwards_is_left_for_one_that_is_far() {
-    for (purpose, is_bulk) in
-        [(SecondNetwork::Spare, false), (SecondNetwork::Best, false), (SecondNetwork::Double, true)]
+    let purposes =
+        [(SecondNetwork::Spare, false), (SecondNetwork::Best, false), (SecondNetwork::Double, true)];
+    for ((purpose, is_bulk), rtt) in
+        purposes.into_iter().flat_map(|each| [260, 400, 800].map(|rtt| (each, rtt)))
     {
         for seed in 1..=10 {
             let wifi = path(40, 0.01);
-            let mut phone = up(seed, [&wifi, &path(260, 0.01)], purpose);
+            let mut phone = up(seed, [&wifi, &path(rtt, 0.01)], purpose);
             let until = out(&wifi, phone.now + ms(500), ms(60_000));
             phone.networks[0].up.set(until).unwrap();
             phone.run(600);
@@ -83,9 +85,10 @@ fn a_network_that_is_dead_upwards_is_left_for_one_that_is_far() {
                 phone.client.connection_mut().unwrap().send(BULK, &vec![7; 300_000]).unwrap();
             }
             phone.talk(600, 60);
-            assert_eq!(phone.client.network(), 1, "seed {seed}, {purpose:?}");
+            assert_eq!(phone.client.network(), 1, "seed {seed}, {purpose:?}, {rtt} ms");
+            phone.talk(400, 60);
             let got = phone.server.connection_mut(phone.id.unwrap()).unwrap().recv(BULK);
-            assert_eq!(got.is_some(), is_bulk, "seed {seed}, {purpose:?}");
+            assert_eq!(got.is_some(), is_bulk, "seed {seed}, {purpose:?}, {rtt} ms");
         }
     }
 }
@@ -173,6 +176,30 @@ fn a_session_doubles_again_after_it_has_stopped_as_often_as_the_player_likes() {
             assert_eq!(got.unwrap().len(), bulk.len(), "seed {seed}, {purpose:?}");
         }
         assert_eq!(phone.client.network(), 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_second_network_that_is_replaced_twice_at_once_leaves_the_first_its_number() {
+    for seed in 1..=10 {
+        let mut phone = up(seed, [&path(40, 0.01), &path(60, 0.01)], SecondNetwork::Double);
+        longest(&phone.talk(300, 60));
+        for _ in 0..2 {
+            phone.client.set_second_network(phone.now, None);
+            assert!(phone.client.set_second_network(phone.now, Some(SecondNetwork::Double)));
+            for _ in 0..15 {
+                phone.client.connection_mut().unwrap().send(MOVES, &[0; 20]).unwrap();
+                phone.flush();
+                phone.run(16);
+            }
+        }
+        longest(&phone.talk(200, 60));
+        phone.client.connection_mut().unwrap().send(BULK, &vec![7; 50_000]).unwrap();
+        let doubled = phone.networks[1].sent;
+        longest(&phone.talk(200, 60));
+        assert!(phone.networks[1].sent > doubled + 100, "seed {seed}: it doubles again");
+        let got = phone.server.connection_mut(phone.id.unwrap()).unwrap().recv(BULK);
+        assert_eq!(got.map(|bulk| bulk.len()), Some(50_000), "seed {seed}: it goes by the first network");
     }
 }
 

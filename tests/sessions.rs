@@ -31,9 +31,9 @@ mod session_lossless;
 mod session_memory;
 mod session_mtu;
 mod session_mtu_random;
-#[cfg(feature = "crypto")] // only authentic packets may move a session
 #[cfg(feature = "crypto")]
 mod session_networks;
+#[cfg(feature = "crypto")] // only authentic packets may move a session
 mod session_paths;
 mod session_proxies;
 mod session_race;

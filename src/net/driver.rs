@@ -177,7 +177,7 @@ impl<M: Machine> Driver<M> {
 
     /// How long nothing needs to be done, unless a datagram arrives.
     pub(super) fn idle_for(&self, now: Time) -> Option<Duration> {
-        if self.line.port.is_full() || self.line.is_clogged() {
+        if self.line.is_full() || self.line.is_clogged() {
             return Some(RETRY); // what is due before there is room is no reason to look
         }
         let wait = self.machine.poll_timeout().map(|at| at.since(now));
@@ -218,7 +218,7 @@ impl<M: Machine> Driver<M> {
     fn send_up_to(&mut self, most: usize) -> bool {
         let (now, mut left) = (self.clock.now(), most);
         self.line.flush();
-        while left > 0 && !self.line.port.is_full() {
+        while left > 0 && !self.line.is_full() {
             let is_all = self.line.gather(now, &mut self.machine, &mut left);
             self.line.flush();
             if is_all {
@@ -230,7 +230,8 @@ impl<M: Machine> Driver<M> {
 }
 
 /// The socket, for an event loop of your own: [`pump`](Driver::pump) when it is readable, and when the last pump said so. A
-/// [`Client`](super::Client) that opened its own socket has another one once it has changed networks.
+/// [`Client`](super::Client) that opened its own socket has another one once it has changed networks. The socket of a second network is not this
+/// one: watch it as well.
 #[cfg(unix)]
 impl<M: Machine> AsFd for Driver<M> {
     fn as_fd(&self) -> BorrowedFd<'_> {

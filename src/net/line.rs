@@ -101,6 +101,28 @@ impl<M: Machine, S: Socket> Line<M, S> {
         self.port.has_read() || self.second.as_ref().is_some_and(Port::has_read)
     }
 
+    /// Whether the first network has a datagram. It may fail as silently as the second one, if there is one.
+    fn has_first_next(&mut self, most: usize) -> io::Result<bool> {
+        let has_next = self.port.has_next(most);
+        self.forgive(has_next)
+    }
+
+    /// What the socket of the first network has returned, but no error while there is a second one: the session goes on there.
+    pub(super) fn forgive(&self, result: io::Result<bool>) -> io::Result<bool> {
+        result.or_else(|error| match self.second {
+            Some(_) => {
+                log::debug!("the first network fails: {error}");
+                Ok(false)
+            }
+            None => Err(error),
+        })
+    }
+
+    /// Whether datagrams have to wait for room. With a second network they get lost instead, since those for the other one may not wait.
+    pub(super) const fn is_full(&self) -> bool {
+        self.port.is_full() && self.second.is_none()
+    }
+
     /// Whether the second network has a datagram. One that fails is silent, which the machine notices.
     fn has_second_next(&mut self, most: usize) -> bool {
         self.second.as_mut().is_some_and(|second| {
@@ -126,7 +148,7 @@ impl<M: Machine, S: Socket> Line<M, S> {
         if self.is_turn_of_second && self.has_second_next(most) && self.hand_in_second(now, machine) {
             return Ok(true);
         }
-        let has_next = self.port.has_read() || (!self.is_superseded() && self.port.has_next(most)?);
+        let has_next = self.port.has_read() || (!self.is_superseded() && self.has_first_next(most)?);
         Ok((has_next || self.has_second_next(most)) && self.hand_in(now, machine))
     }
 
@@ -164,7 +186,13 @@ impl<M: Machine, S: Socket> Line<M, S> {
 
     /// Gathers what is due, until it is time to flush, and at most what is `left` to send; returns whether that was all.
     pub(super) fn gather(&mut self, now: Time, machine: &mut M, left: &mut usize) -> bool {
-        while *left > 0 && !self.port.is_due() {
+        while *left > 0 {
+            if self.port.is_due() {
+                if self.second.is_none() {
+                    return false;
+                }
+                self.port.flush();
+            }
             let Some(Transmit { address, ecn, network }) = machine.poll_transmit(now, self.port.stage())
             else {
                 return true;
@@ -183,9 +211,16 @@ impl<M: Machine, S: Socket> Line<M, S> {
             if let Some(way) = &mut self.way {
                 way.lead_to(address);
             }
-            self.port.commit(address, ecn.map_or(0, Ecn::bits));
+            if !self.is_jammed() {
+                self.port.commit(address, ecn.map_or(0, Ecn::bits));
+            }
         }
         false
+    }
+
+    /// Whether what leaves by the first network gets lost now.
+    const fn is_jammed(&self) -> bool {
+        self.port.is_full() && self.second.is_some()
     }
 
     /// Queues what is on the stage at the port of the second network. If that is full, it is lost.
@@ -298,6 +333,23 @@ mod tests {
             line.path_changed(now, program);
         }
         program.changes
+    }
+
+    #[test]
+    fn a_first_network_that_fails_ends_nothing_while_there_is_a_second() {
+        let (mut line, mut program) = line();
+        let fail = |line: &mut Line<Program>| line.port.fail(io::Error::other("gone"));
+        fail(&mut line);
+        assert!(line.hand_in_next(Time::ZERO, &mut program, 1).is_err());
+        let second = UdpSocket::bind(loopback(0)).unwrap();
+        let to = second.local_addr().unwrap();
+        line.second = Some(Port::new(second, Mode::Fragments, ONE_PEER).unwrap());
+        fail(&mut line);
+        assert!(!line.hand_in_next(Time::ZERO, &mut program, 1).unwrap());
+        UdpSocket::bind(loopback(0)).unwrap().send_to(&[1], to).unwrap();
+        line.wait(Some(Duration::from_secs(60))).unwrap();
+        fail(&mut line);
+        assert!(line.hand_in_next(Time::ZERO, &mut program, 1).unwrap(), "what came by the second");
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub(crate) fn in_own_network(test: &str, body: impl FnOnce()) {
     };
     let mut inside = Command::new("unshare");
     inside.arg(kind).args(WITH_PROCESSES).arg(env::current_exe().unwrap());
-    let output = inside.args(["--exact", test, "--nocapture"]).env(INSIDE, "1").output().unwrap();
+    let output =
+        inside.args(["--exact", test, "--nocapture", "--include-ignored"]).env(INSIDE, "1").output().unwrap();
     let [stdout, stderr] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}{stderr}");

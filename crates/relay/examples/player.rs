@@ -8,6 +8,7 @@
 //! The first number says which host at the relay. The host prints its addresses, which the guest tries. The guest says numbers, and the host returns them,
 //! until both go directly, or for so many seconds. Everybody knows these keys, so this is for tests only.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -19,6 +20,8 @@ use whitewater::{Channel, Client, ClientConfig, Event, Server, ServerConfig, Ses
 use whitewater_relay::{HostGrant, RelayKey};
 
 const TALK: Channel = Channel::ordered(0);
+/// What the host says once when it sends directly.
+const DIRECT: &[u8] = b"directly";
 /// How often the guest says a number, and how many of them at least.
 const BEAT: Duration = Duration::from_millis(20);
 const NUMBERS: u32 = 20;
@@ -63,7 +66,7 @@ fn host(number: u8, relay: SocketAddr) -> Result<(), Failure> {
         ..ServerConfig::tokens(SessionConfig::default(), server_key(number))
     };
     let mut server = Server::bind("0.0.0.0:0", &config)?;
-    let mut known = Vec::new();
+    let (mut known, mut told) = (Vec::new(), HashSet::new());
     loop {
         server.poll(Some(Duration::from_millis(5)))?;
         let candidates = server.candidates();
@@ -72,9 +75,16 @@ fn host(number: u8, relay: SocketAddr) -> Result<(), Failure> {
             println!("guest {}", words.join(" "));
             known = candidates;
         }
-        while server.poll_event().is_some() {}
+        while let Some((id, event)) = server.poll_event() {
+            if matches!(event, Event::Closed { .. }) {
+                told.remove(&id);
+            }
+        }
         for id in server.clients() {
             let is_direct = server.peer_addr(id).is_some_and(|address| !is_beside_udp(address));
+            if is_direct && told.insert(id) {
+                server.send(id, TALK, DIRECT)?;
+            }
             while let Some(said) = server.recv(id, TALK) {
                 server.send(id, TALK, &[&said[..], &[is_direct.into()]].concat())?;
             }
@@ -111,7 +121,7 @@ fn guest(number: u8, direct_within: Duration, addresses: &[SocketAddr]) -> Resul
     let ms = || start.elapsed().as_secs_f64() * 1000.0;
     let way = |is_direct| if is_direct { "directly" } else { "by the relay" };
     let (mut said, mut heard) = (0, 0);
-    let mut is_answered_directly = false;
+    let (mut is_answered_directly, mut is_host_direct, mut is_direct) = (false, false, false);
     loop {
         if start.elapsed() > PATIENCE {
             return Err(format!("{heard} of {said} numbers were returned").into());
@@ -126,6 +136,10 @@ fn guest(number: u8, direct_within: Duration, addresses: &[SocketAddr]) -> Resul
             }
         }
         while let Some(echo) = client.recv(TALK) {
+            if *echo == *DIRECT {
+                is_host_direct = true;
+                continue;
+            }
             if echo.get(..4) != Some(&u32::to_le_bytes(heard)) {
                 return Err(format!("{echo:?} came instead of {heard}").into());
             }
@@ -135,8 +149,11 @@ fn guest(number: u8, direct_within: Duration, addresses: &[SocketAddr]) -> Resul
             heard += 1;
             is_answered_directly = echo.get(4) == Some(&1);
         }
-        let is_direct = is_sent_directly && is_answered_directly;
-        let is_enough = said >= NUMBERS && (is_direct || start.elapsed() > direct_within);
+        if is_sent_directly && is_host_direct && !std::mem::replace(&mut is_direct, true) {
+            println!("both directly after {:.1} ms", ms());
+        }
+        let is_enough =
+            said >= NUMBERS && (is_direct && is_answered_directly || start.elapsed() > direct_within);
         if is_enough && heard == said {
             println!("sends {}, is answered {}", way(is_sent_directly), way(is_answered_directly));
             client.shutdown(0)?;

@@ -83,8 +83,13 @@ impl<C: Core> Driver<C> {
             self.line.path_changed(now, &mut self.shared.lock().core);
         }
         // While the socket is full, the machine's output waits, but not its input.
-        let is_full = poll_write(&mut self.line.port, cx)?.is_pending();
+        let written = poll_write(&mut self.line.port, cx).map_ok(|()| true);
+        let is_full = written.is_pending() && self.line.second.is_none();
+        if let Poll::Ready(written) = written {
+            self.line.forgive(written)?;
+        }
         let received = poll_read(&mut self.line.port, cx);
+        let received = self.line.forgive(received);
         let has_more_by_second = self.line.second.as_mut().is_some_and(|port| poll_second(port, cx));
         let now = self.shared.clock.now();
         // After the woken tasks have run, only read what came meanwhile; timers that became due wait for
@@ -102,7 +107,10 @@ impl<C: Core> Driver<C> {
         let next = self.put_out(now, cx, is_full);
         self.woken.drain(..).for_each(task::Waker::wake);
         if !is_full {
-            let _ = poll_write(&mut self.line.port, cx)?; // if it is full, the task will be woken
+            // If it is full, the task will be woken.
+            if let Poll::Ready(written) = poll_write(&mut self.line.port, cx).map_ok(|()| true) {
+                self.line.forgive(written)?;
+            }
         }
         if let Some(second) = &mut self.line.second {
             let _ = poll_write(second, cx);

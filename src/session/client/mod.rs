@@ -303,10 +303,12 @@ impl Client {
         let (State::Connected(connection), Some(ways)) = (&mut self.state, &mut self.ways) else {
             return false;
         };
-        let Some(answer) = ways.on_challenge(now, from, challenge, present(connection)) else { return false };
+        let Some((answer, took)) = ways.on_challenge(now, from, challenge, present(connection)) else {
+            return false;
+        };
         if answer != WayAnswer::Stay && connection.is_connected() {
             let (is_dead, is_by_other) = (answer == WayAnswer::Flee, from.network != ways.network);
-            ways.moved(now, connection.peer_addr(), from);
+            ways.moved(now, connection.peer_addr(), from, took);
             if is_by_other && self.second == Some(SecondNetwork::Double) {
                 connection.swap_paths(now, from.address, is_dead);
             } else {

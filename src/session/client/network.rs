@@ -14,8 +14,8 @@ pub enum SecondNetwork {
     Spare,
     /// The session uses the one by which the server answers sooner, and moves when that has changed for a second.
     Best,
-    /// As `Best`, and what is urgent leaves by both networks, in both directions: messages and acknowledgements, but not a channel that has more than
-    /// 16 segments under way or waiting, and no messages of more than 60 kB. What arrives first counts. A full datagram is doubled if
+    /// As `Best`, and what is urgent leaves by both networks, in both directions: unreliable datagrams, acknowledgements, and channels that
+    /// have at most 16 segments under way or waiting. What arrives first counts. A full datagram is doubled if
     /// [`path_mtu`](crate::SessionConfig::path_mtu) allows a longer one, and no longer ones are looked for meanwhile.
     Double,
 }
@@ -58,7 +58,7 @@ impl Client {
         let here = connection.peer_addr();
         let ways = self.ways.get_or_insert_with(|| Box::new(Ways::new(now, std::iter::once(here), false)));
         if self.second.is_none() && ways.network != 0 {
-            ways.moved(now, here, Hop { network: 0, address: here });
+            ways.moved(now, here, Hop { network: 0, address: here }, std::time::Duration::ZERO);
             connection.swap_paths(now, here, true);
         }
         ways.set_second(now, self.second);

@@ -181,21 +181,21 @@ impl Ways {
         }
     }
 
-    /// Takes an answer. `None`: it is none.
+    /// Takes an answer. Returns what follows, and how long the answer took; `None`: it is none.
     pub(super) fn on_challenge(
         &mut self,
         now: Time,
         from: Hop,
         challenge: &Challenge,
         present: Present,
-    ) -> Option<WayAnswer> {
+    ) -> Option<(WayAnswer, Duration)> {
         let took = now.since(self.asked_at(now, challenge.cid)?);
         if from == self.here(present.address) {
             (self.has_answered, self.misses) = (true, 0);
             if self.is_proven && self.excuses < EXCUSES {
                 (self.waits, self.unanswered, self.excuses) = (None, None, self.excuses + 1);
             }
-            return Some(WayAnswer::Stay);
+            return Some((WayAnswer::Stay, took));
         }
         if !self.has(from) {
             if !self.meets {
@@ -207,19 +207,29 @@ impl Ways {
         self.is_missed |= asks_here && from.network != self.network && !self.has_answered;
         let is_barred = self.bar(from).until > now;
         let is_shorter = took + LEAST_GAIN < present.rtt - present.rtt / SHORTER_BY;
-        Some(match self.is_silent(now, present) {
+        let answer = match self.is_silent(now, present) {
             _ if is_barred => WayAnswer::Stay,
             true => WayAnswer::Flee,
             false if self.is_proven && self.is_better(now, from, is_shorter) => WayAnswer::Move,
             false => WayAnswer::Stay,
-        })
+        };
+        Some((answer, took))
     }
 
-    /// When the round with this number began. The one before the last counts only after a long silence: whoever answers so late is no good way until there is no other.
+    /// When the round with this number began. The one before does not count while something has waited for a short time only: whoever answers so late is no good way until there is no other.
     fn asked_at(&self, now: Time, cid: u64) -> Option<Time> {
-        let is_long = self.waits.or(self.unanswered).is_none_or(|waits| now.since(waits.since) >= LONG);
+        let is_long =
+            self.misses >= MISSES || self.waits_since().is_none_or(|since| now.since(since) >= LONG);
         let last = self.round.as_ref().map(|round| (round.cid, round.began));
-        last.into_iter().chain(self.before.filter(|_| is_long)).find(|(of, _)| *of == cid).map(|(_, began)| began)
+        last.into_iter()
+            .chain(self.before.filter(|_| is_long))
+            .find(|(of, _)| *of == cid)
+            .map(|(_, began)| began)
+    }
+
+    /// Since when something has waited for an answer.
+    fn waits_since(&self) -> Option<Time> {
+        self.waits.iter().chain(&self.unanswered).map(|waits| waits.since).min()
     }
 
     /// Whether an answer speaks for another way: by another network it takes a few in a row.
@@ -251,11 +261,10 @@ impl Ways {
         self.all.push(Way::new(hop));
     }
 
-    /// The session uses this way from now on, and has used the one to `old`.
-    pub(super) fn moved(&mut self, now: Time, old: SocketAddr, to: Hop) {
+    /// The session uses this way from now on, whose answer took so long, and has used the one to `old`.
+    pub(super) fn moved(&mut self, now: Time, old: SocketAddr, to: Hop, took: Duration) {
         let old = self.here(old);
-        self.network = to.network;
-        self.took = self.round.as_ref().map_or(Duration::ZERO, |round| now.since(round.began));
+        (self.network, self.took) = (to.network, took);
         if !self.is_proven {
             let bar = self.bar(old);
             bar.until = now + BARRED * (1 << bar.failures);
@@ -327,8 +336,8 @@ impl Ways {
     /// When another round may begin because the server is silent.
     fn next_silent(&self) -> Time {
         let Some(round) = &self.round else { return Time::ZERO };
-        let waits = self.waits.or(self.unanswered);
-        let is_new = waits.is_some_and(|waits| round.began.since(waits.since) < FAST_FOR);
+        let is_new = self.waits_since().is_some_and(|since| round.began.since(since) < FAST_FOR);
+        let is_new = is_new && self.misses < MISSES;
         round.began + if is_new { FAST } else { SLOW }
     }
 

@@ -250,6 +250,13 @@ impl Connection {
         let Some(address) = known.wants_second.filter(|_| self.path.second().is_none()) else { return };
         // The one that it had before: with a third one, the server would not know that of the first network any more.
         let before = known.second;
+        // For the same reason the first network has the newest number when the second takes another one.
+        if before.is_none() && known.used.back().is_some_and(|newest| *newest != known.first.sid) {
+            let Some(next) = self.next_id() else { return };
+            let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return };
+            (self.path.route.sid, known.first) = (next.sid, next);
+        }
+        let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return };
         let first = known.first;
         let number = match before.or_else(|| self.next_id()) {
             Some(number) => number,

@@ -382,10 +382,6 @@ impl Moving {
         }
     }
 
-    pub(super) fn is_contested(&self, now: Time) -> bool {
-        now < self.contested
-    }
-
     pub(super) fn note_switch(&mut self, now: Time) {
         self.switches.rotate_left(1);
         self.switches[SWITCHES - 1] = Some(now);

@@ -124,7 +124,7 @@ impl Path {
     pub(super) fn exchange(&mut self, now: Time, came: &Came, is_copy: bool) -> Option<SocketAddr> {
         let is_of_first = came.from == self.route.address;
         let moving = self.moving.as_mut().filter(|_| self.moves && came.is_newest)?;
-        let may_switch = moving.may_switch(now) && !moving.is_contested(now);
+        let may_switch = moving.may_switch(now) && moving.home.is_none();
         let is_there =
             |second: &&mut Box<Second>| second.at.has_answered && (is_of_first || second.is_at(came.from));
         let second = moving.second.as_mut().filter(is_there)?;
