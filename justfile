@@ -68,7 +68,7 @@ package:
 # Tests that need other programs: an implementation in Python, dissectors in tshark, nginx, Envoy, Quilkin, namespaces; and a longer soak.
 test-programs:
     SESSION_SOAK=6000 SESSION_HOURS=24 cargo test --release --all-features \
-      --test independent --test dissector --test proxy --test routed --test proxy_overhead --test socket_errors --test session_soak
+      --test independent --test dissector --test proxy --test routed --test proxy_overhead --test socket_errors --test two_networks --test session_soak
 
 # Tries orders of the steps of threads, for example `THREADS=10 just threads`.
 threads:
