@@ -32,7 +32,7 @@ fn up(seed: u64, links: [&LinkConfig; 2], second: SecondNetwork) -> Phone {
 }
 
 #[test]
-fn a_spare_network_takes_over_within_half_a_second_and_gives_back_when_the_first_is_there_again() {
+fn a_spare_network_takes_over_within_a_second_and_gives_back_when_the_first_is_there_again() {
     let mut silences = Vec::new();
     for seed in 1..=20 {
         let (wifi, lte) = (path(40, 0.01), path(80, 0.01));
@@ -52,11 +52,11 @@ fn a_spare_network_takes_over_within_half_a_second_and_gives_back_when_the_first
     }
     silences.sort();
     println!("a message took {:?} (median of the longest), {:?} at most", silences[10], silences[19]);
-    assert!(silences[10] <= ms(600) && silences[19] <= ms(1200), "{silences:?}");
+    assert!(silences[10] <= ms(500) && silences[19] <= ms(1000), "{silences:?}");
 }
 
 #[test]
-fn a_network_that_only_carries_what_comes_is_left_within_a_second() {
+fn a_network_that_only_carries_what_comes_is_left_within_1300_ms() {
     for seed in 1..=20 {
         let wifi = path(40, 0.01);
         let mut phone = up(seed, [&wifi, &path(80, 0.01)], SecondNetwork::Spare);
@@ -277,7 +277,7 @@ fn a_network_that_is_taken_away_is_left_at_once() {
 }
 
 #[test]
-fn whoever_copies_what_is_doubled_gets_nothing_and_stops_nothing() {
+fn whoever_copies_what_is_doubled_gets_questions_only_and_stops_nothing() {
     for seed in 1..=5 {
         let mut phone = up(seed, [&path(40, 0.0), &path(40, 0.0)], SecondNetwork::Double);
         let moves = phone.server.connection(phone.id.unwrap()).unwrap().stats().moves;
@@ -310,6 +310,8 @@ fn whoever_copies_what_is_doubled_gets_nothing_and_stops_nothing() {
         phone.run(100);
         assert!(last.unwrap() > 590, "seed {seed}");
         assert_eq!(phone.server.connection(phone.id.unwrap()).unwrap().stats().moves, moves, "seed {seed}");
+        let got = phone.accounts[&stranger][1];
+        assert!(got < 6000, "seed {seed}: {got} bytes, as if it were doubled there");
         longest(&phone.talk(100, 60));
         assert_eq!(quantile(&phone.talk(100, 60), 990), ms(20));
     }
@@ -415,30 +417,38 @@ fn a_client_that_claims_to_be_at_many_addresses_gets_no_more_there_than_it_sent(
     assert_eq!(server.peer_addr(), phone.networks[0].address);
 }
 
-#[cfg(feature = "crypto")]
 #[test]
 fn nobody_can_tell_by_a_number_that_both_networks_carry_the_same_session() {
     use whitewater::inside::session::wire::Packet;
     let mut phone = up(1, [&path(40, 0.01), &path(80, 0.01)], SecondNetwork::Double);
-    let mut numbers: [BTreeSet<u32>; 2] = Default::default();
+    let mut numbers = vec![[BTreeSet::new(), BTreeSet::new()]]; // since each change of networks
+    let mut asked = [BTreeSet::new(), BTreeSet::new()];
     let wifi = out(&path(40, 0.01), phone.now + ms(3000), ms(60_000));
     phone.networks[0].set(&wifi);
     for turn in 0..400_u32 {
-        if [50, 100, 350].contains(&turn) {
-            phone.client.path_changed(phone.now); // the network in use is another one
+        if [50, 200, 350].contains(&turn) {
+            phone.client.path_changed(phone.now);
+            numbers.push(Default::default());
         }
         phone.client.connection_mut().unwrap().send(MOVES, &[turn.to_le_bytes(), [0; 4]].concat()).unwrap();
         for (network, datagram) in phone.sent_now() {
-            if let Ok(Packet::Data(header, _)) = Packet::decode(&datagram) {
-                numbers[usize::from(network)].insert(header.sid);
-            }
+            match Packet::decode(&datagram) {
+                Ok(Packet::Data(header, _)) => {
+                    numbers.last_mut().unwrap()[usize::from(network)].insert(header.sid)
+                }
+                Ok(Packet::Hello(hello)) => asked[usize::from(network)].insert(hello.cid),
+                _ => true,
+            };
             phone.networks[usize::from(network)].up.send(phone.now, &datagram);
         }
         phone.run(16);
     }
     assert_eq!(phone.client.network(), 1, "the first has failed");
+    assert!(asked[0].is_disjoint(&asked[1]), "{asked:?}");
+    let all: Vec<_> = numbers.iter().flatten().flatten().collect();
+    let different: BTreeSet<_> = all.iter().collect();
     assert!(
-        numbers.iter().all(|numbers| !numbers.is_empty()) && numbers[0].is_disjoint(&numbers[1]),
+        numbers.iter().flatten().all(|of_one| !of_one.is_empty()) && different.len() == all.len(),
         "{numbers:?}"
     );
 }

@@ -23,7 +23,7 @@ pub(crate) struct Phone {
     pub(crate) networks: Vec<Network>,
     pub(crate) moves: Vec<Event>,
     /// Bytes that the server received from an address and sent to it.
-    accounts: BTreeMap<SocketAddr, [u64; 2]>,
+    pub(crate) accounts: BTreeMap<SocketAddr, [u64; 2]>,
     /// How often both ends have talked.
     talks: u32,
     buf: Vec<u8>,

@@ -405,7 +405,7 @@ impl Machine for Client {
     /// Call this when another network leads to the server. An encrypted session then goes on over that
     /// network: the server hears from us at once, and what was measured of the path is forgotten. If headers
     /// are [masked](super::SessionConfig::mask_headers), packets have other numbers from then on, so that
-    /// nobody can tell by their bytes that both networks carry the same session. Returns whether the session
+    /// nobody can tell by their bytes that both networks carry the same session; with a second network, those that leave by either. Returns whether the session
     /// is encrypted. Before the session is up, this does nothing else.
     ///
     /// Call it once for each change, before anything leaves by the other network, and send from another port
@@ -414,7 +414,9 @@ impl Machine for Client {
     fn path_changed(&mut self, now: Time) -> bool {
         let now = self.tick(now);
         if let State::Connected(connection) = &mut self.state {
-            connection.path_changed(now);
+            if !connection.renew_second(now) {
+                connection.path_changed(now);
+            }
             if let Some(ways) = &mut self.ways {
                 ways.plan(now);
             }

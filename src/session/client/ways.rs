@@ -47,8 +47,8 @@ pub(super) struct Ways {
     /// Whether the server was heard there at all.
     is_proven: bool,
     round: Option<Round>,
-    /// The number of the one before it, and when that began: its answers may still be on their way.
-    before: Option<(u64, Time)>,
+    /// The numbers of the one before it, and when that began: its answers may still be on their way.
+    before: Option<([u64; 2], Time)>,
     /// How many rounds there were since the way in use was chosen.
     rounds: usize,
     next_round: Time,
@@ -80,7 +80,8 @@ struct Waits {
 /// A HELLO to each way.
 #[derive(Debug)]
 struct Round {
-    cid: u64,
+    /// By each network another one: nobody can tell by it that both lead to the same client.
+    cids: [u64; 2],
     began: Time,
     asks: Range<usize>,
     /// Whether the way in use is asked as well, because it may be dead.
@@ -189,7 +190,7 @@ impl Ways {
         challenge: &Challenge,
         present: Present,
     ) -> Option<(WayAnswer, Duration)> {
-        let took = now.since(self.asked_at(now, challenge.cid)?);
+        let took = now.since(self.asked_at(now, from.network, challenge.cid)?);
         if from == self.here(present.address) {
             (self.has_answered, self.misses) = (true, 0);
             if self.is_proven && self.excuses < EXCUSES {
@@ -217,13 +218,13 @@ impl Ways {
     }
 
     /// When the round with this number began. The one before does not count while something has waited for a short time only: whoever answers so late is no good way until there is no other.
-    fn asked_at(&self, now: Time, cid: u64) -> Option<Time> {
+    fn asked_at(&self, now: Time, network: u8, cid: u64) -> Option<Time> {
         let is_long =
             self.misses >= MISSES || self.waits_since().is_none_or(|since| now.since(since) >= LONG);
-        let last = self.round.as_ref().map(|round| (round.cid, round.began));
+        let last = self.round.as_ref().map(|round| (round.cids, round.began));
         last.into_iter()
             .chain(self.before.filter(|_| is_long))
-            .find(|(of, _)| *of == cid)
+            .find(|(of, _)| of.get(usize::from(network)) == Some(&cid))
             .map(|(_, began)| began)
     }
 
@@ -296,7 +297,7 @@ impl Ways {
     }
 
     /// Notes that time has passed, and that packets may have left.
-    pub(super) fn update(&mut self, now: Time, present: Present, cid: impl FnOnce() -> u64) {
+    pub(super) fn update(&mut self, now: Time, present: Present, mut cid: impl FnMut() -> u64) {
         if present.asked > self.heard {
             self.waits = Some(Waits::next(self.waits, present.asked));
         }
@@ -319,8 +320,10 @@ impl Ways {
             };
             let ms = PLANNED.get(self.rounds).copied().unwrap_or(later).min(later);
             self.next_round = now + Duration::from_millis(ms);
-            self.before = self.round.take().map(|round| (round.cid, round.began));
-            self.round = Some(Round { cid: cid(), began: now, asks: 0..self.all.len(), asks_all });
+            self.before = self.round.take().map(|round| (round.cids, round.began));
+            let first = cid();
+            let cids = [first, if self.second.is_some() { cid() } else { first }];
+            self.round = Some(Round { cids, began: now, asks: 0..self.all.len(), asks_all });
         }
     }
 
@@ -348,7 +351,7 @@ impl Ways {
         loop {
             let hop = self.all.get(round.asks.next()?)?.hop;
             if hop != here || round.asks_all {
-                return Some((hop, round.cid));
+                return Some((hop, *round.cids.get(usize::from(hop.network))?));
             }
         }
     }

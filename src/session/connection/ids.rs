@@ -224,13 +224,16 @@ impl Connection {
         Some(Number { sid, reset: ResetToken { token, pn: 0 } })
     }
 
-    /// The second network is another one than before: it must not have the number of that one.
-    pub(in crate::session) fn renew_second(&mut self, now: Time) {
-        let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return };
-        if known.second.take().is_some() {
+    /// Does the same where one of two networks is another one than before, which must not have the number of that one. `false`: packets had no number in a
+    /// second network.
+    pub(in crate::session) fn renew_second(&mut self, now: Time) -> bool {
+        let Some(Ids::Client(known)) = self.ids.as_deref_mut() else { return false };
+        let had_second = known.second.take().is_some();
+        if had_second {
             self.path.set_second(now, None);
             self.path_changed(now); // the server knows the last two numbers
         }
+        had_second
     }
 
     /// From now on, what is urgent also goes to this address by a second network, under another number if there is one; `None`: no longer.
