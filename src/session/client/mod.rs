@@ -414,9 +414,7 @@ impl Machine for Client {
     fn path_changed(&mut self, now: Time) -> bool {
         let now = self.tick(now);
         if let State::Connected(connection) = &mut self.state {
-            if !connection.renew_second(now) {
-                connection.path_changed(now);
-            }
+            connection.networks_changed(now);
             if let Some(ways) = &mut self.ways {
                 ways.plan(now);
             }

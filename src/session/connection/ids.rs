@@ -224,6 +224,13 @@ impl Connection {
         Some(Number { sid, reset: ResetToken { token, pn: 0 } })
     }
 
+    /// The same when there may be two networks, either of which has changed.
+    pub(in crate::session) fn networks_changed(&mut self, now: Time) {
+        if !self.renew_second(now) {
+            self.path_changed(now);
+        }
+    }
+
     /// Does the same where one of two networks is another one than before, which must not have the number of that one. `false`: packets had no number in a
     /// second network.
     pub(in crate::session) fn renew_second(&mut self, now: Time) -> bool {
