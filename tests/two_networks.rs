@@ -10,12 +10,13 @@ mod daemon;
 #[path = "common/network.rs"]
 mod network;
 
-use daemon::{Daemon, Directory};
+use daemon::{Daemon, Directory, is_there};
 use network::{in_own_network, ip, run};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,32 +30,45 @@ const MOVES: Channel = Channel::unordered(0);
 const BEAT: Duration = Duration::from_millis(16);
 const SERVER: &str = "192.0.2.1:4000";
 const PURPOSES: [SecondNetwork; 3] = [SecondNetwork::Spare, SecondNetwork::Best, SecondNetwork::Double];
-/// How the first network fails: the command, and how that ends.
-const FAILURES: [[&str; 2]; 3] = [
-    ["ip link set wifi down", "ip link set wifi up"], // sending fails
-    ["nft add rule ip air up oifname wifi drop", "nft flush chain ip air up"],
-    ["nft add rule ip air down iifname wifi drop", "nft flush chain ip air down"],
+/// Their names, and the numbers in their addresses.
+const NETWORKS: [[&str; 2]; 2] = [["wifi", "1"], ["lte", "2"]];
+/// How the network in use fails: whether that is at the server, where nobody is told; the command; and how that ends.
+const FAILURES: [(&str, bool, [&str; 2]); 3] = [
+    ("is down", false, ["ip link set NAME down", "ip link set NAME up"]), // sending fails
+    ("is dead upwards", true, ["nft add rule ip air in iifname NAME drop", "nft flush chain ip air in"]),
+    ("is dead downwards", false, ["nft add rule ip air in iifname NAME drop", "nft flush chain ip air in"]),
 ];
 
 #[test]
 fn a_session_survives_each_failure_of_a_real_network_and_goes_back_to_one_that_is_there_again() {
+    let programs = [("nft", "--version"), ("nsenter", "--version")];
+    if !programs.iter().all(|(program, argument)| is_there(Path::new(program), argument)) {
+        return;
+    }
     in_own_network(
         "a_session_survives_each_failure_of_a_real_network_and_goes_back_to_one_that_is_there_again",
         || {
             let internet = Internet::new();
-            println!("| the first network | networks | longest, ms |\n|---|---|---:|");
-            for [failure, end] in FAILURES {
-                for purpose in PURPOSES {
-                    let mut phone = Phone::new(&internet, purpose);
-                    phone.play(60, |_| true);
-                    phone.longest = Duration::ZERO;
-                    shell(failure);
-                    phone.play(60, |phone| phone.client.network() == 1);
-                    println!("| {failure} | {purpose:?} | {} |", phone.longest.as_millis());
-                    shell(end);
-                    internet.route("wifi", 1);
-                    phone.play(60, |phone| phone.client.network() == 0 || purpose != SecondNetwork::Spare);
-                }
+            println!("| the network in use | networks | longest, ms |\n|---|---|---:|");
+            for ((failure, is_at_server, commands), purpose) in
+                FAILURES.into_iter().flat_map(|failure| PURPOSES.map(|purpose| (failure, purpose)))
+            {
+                let mut phone = Phone::new(&internet, purpose);
+                phone.play(60, |_| true);
+                let failing = phone.client.network();
+                assert!(
+                    failing == 0 || purpose != SecondNetwork::Spare,
+                    "the first is used while it is there"
+                );
+                let [name, _] = NETWORKS[usize::from(failing)];
+                let [begin, end] = commands.map(|command| command.replace("NAME", name));
+                phone.longest = Duration::ZERO;
+                internet.shell(is_at_server, &begin);
+                phone.play(60, |phone| phone.client.network() != failing);
+                println!("| {failure} | {purpose:?} | {} |", phone.longest.as_millis());
+                internet.shell(is_at_server, &end);
+                internet.lead();
+                phone.play(60, |phone| phone.client.network() == 0 || purpose != SecondNetwork::Spare);
             }
         },
     );
@@ -87,28 +101,39 @@ impl Internet {
         let internet = Self { space, _directory: directory };
         internet.ip("link set lo up");
         internet.ip("addr add 192.0.2.1/32 dev lo");
-        for (name, number) in [("wifi", 1), ("lte", 2)] {
+        for [name, number] in NETWORKS {
             ip(&format!("link add {name} type veth peer name {name} netns {}", internet.space.id()));
             internet.ip(&format!("addr add 10.0.{number}.1/24 dev {name}"));
             internet.ip(&format!("link set {name} up"));
             ip(&format!("addr add 10.0.{number}.2/24 dev {name}"));
             ip(&format!("link set {name} up"));
-            internet.route(name, number);
             ip(&format!("rule add from 10.0.{number}.2 table {number}"));
         }
-        shell("nft add table ip air");
-        shell("nft add chain ip air up { type filter hook output priority 0 ; }");
-        shell("nft add chain ip air down { type filter hook input priority 0 ; }");
+        internet.lead();
+        for command in
+            ["nft add table ip air", "nft add chain ip air in { type filter hook input priority 0 ; }"]
+        {
+            [false, true].into_iter().for_each(|is_at_server| internet.shell(is_at_server, command));
+        }
         internet
     }
 
-    /// What a network leads to, for whoever sends from its address. A link that was down has lost it.
-    fn route(&self, name: &str, number: u8) {
-        ip(&format!("route replace 192.0.2.1 via 10.0.{number}.1 dev {name} table {number}"));
+    /// The networks lead to the server for whoever sends from their addresses. A link that was down has lost that.
+    fn lead(&self) {
+        for [name, number] in NETWORKS {
+            ip(&format!("route replace 192.0.2.1 via 10.0.{number}.1 dev {name} table {number}"));
+        }
     }
 
     fn ip(&self, args: &str) {
-        run("nsenter", &format!("--net={} ip {args}", self.net()));
+        self.shell(true, &format!("ip {args}"));
+    }
+
+    fn shell(&self, is_at_server: bool, command: &str) {
+        let words =
+            if is_at_server { format!("nsenter --net={} {command}", self.net()) } else { command.into() };
+        let (program, args) = words.split_once(' ').unwrap();
+        run(program, args);
     }
 
     fn net(&self) -> String {
@@ -183,9 +208,4 @@ fn session_config() -> SessionConfig {
 fn took(began: Instant, message: &[u8]) -> Duration {
     let sent = u64::from_le_bytes(message.try_into().unwrap());
     began.elapsed().saturating_sub(Duration::from_micros(sent))
-}
-
-fn shell(command: &str) {
-    let (program, args) = command.split_once(' ').unwrap();
-    run(program, args);
 }

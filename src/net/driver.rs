@@ -181,7 +181,7 @@ impl<M: Machine> Driver<M> {
             return Some(RETRY); // what is due before there is room is no reason to look
         }
         let wait = self.machine.poll_timeout().map(|at| at.since(now));
-        wait.into_iter().chain(self.line.looks_within()).min()
+        wait.into_iter().chain(self.line.looks_within()).chain(self.line.retries_within()).min()
     }
 
     /// Reads what waits, a bounded number of datagrams; returns whether there may be more. When it is enough the system need not be
@@ -300,7 +300,7 @@ const TURNS_AT_END: usize = 8;
 const GOODBYES: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(150), Duration::from_millis(350)];
 /// Between two attempts to write to a full send buffer: a Gbit/s drains 128 KiB of it.
-const RETRY: Duration = Duration::from_millis(1);
+pub(super) const RETRY: Duration = Duration::from_millis(1);
 /// Datagrams that one pump reads: more than a receive buffer of the usual size holds, under a millisecond of work if they are small.
 const DATAGRAMS_PER_PUMP: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Datagrams that one pump sends: a window of each of many sessions.

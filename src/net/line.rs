@@ -174,6 +174,12 @@ impl<M: Machine, S: Socket> Line<M, S> {
         }
     }
 
+    /// How long what is kept for want of room can wait, if one of two networks keeps something.
+    pub(super) fn retries_within(&self) -> Option<Duration> {
+        let second = self.second.as_ref()?;
+        Some(super::driver::RETRY).filter(|_| self.port.is_full() || second.is_full())
+    }
+
     /// How long another look at the process that reads the socket can wait; `None`: there is no such process.
     pub(super) fn looks_within(&self) -> Option<Duration> {
         Some(LOOK_EACH).filter(|_| self.is_superseded())
@@ -259,7 +265,10 @@ impl<M: Machine> Line<M> {
     pub(super) fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
         match &self.second {
             _ if self.is_superseded() => self.port.wait_without_reading(wait),
-            Some(second) => self.port.wait_with(wait, second),
+            Some(second) => self.port.wait_with(wait, second).or_else(|error| {
+                log::debug!("one of two networks fails: {error}");
+                Ok(())
+            }),
             None => self.port.wait(wait),
         }
     }

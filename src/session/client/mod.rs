@@ -331,7 +331,7 @@ impl Client {
                     ways.update(now, present(connection), || u64::from_le_bytes(random(&mut *self.random.0)));
                     if let Some((Hop { network, address }, cid)) = ways.poll(connection.peer_addr()) {
                         let (suite, size) = (self.config.suite.code(), self.config.hello_len());
-                        let (protocol_id, client_stamp) = (self.config.session.protocol_id, now.wire().0);
+                        let (protocol_id, client_stamp) = (self.config.session.protocol_id, 0); // a time would link networks
                         Hello { suite, protocol_id, cid, client_stamp, size }.encode(out).ok()?;
                         return Some(Transmit { network, ..address.into() });
                     }
