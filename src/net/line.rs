@@ -217,16 +217,11 @@ impl<M: Machine, S: Socket> Line<M, S> {
             if let Some(way) = &mut self.way {
                 way.lead_to(address);
             }
-            if !self.is_jammed() {
+            if self.second.is_none() || !self.port.is_full() {
                 self.port.commit(address, ecn.map_or(0, Ecn::bits));
             }
         }
         false
-    }
-
-    /// Whether what leaves by the first network gets lost now.
-    const fn is_jammed(&self) -> bool {
-        self.port.is_full() && self.second.is_some()
     }
 
     /// Queues what is on the stage at the port of the second network. If that is full, it is lost.

@@ -42,6 +42,8 @@ const PAIRS: [[Nat; 2]; 6] = [
     [Nat::Restricted, Nat::Bare],
     [Nat::Cone, Nat::Symmetric],
 ];
+/// Tokens of the second in which a server starts may be from before.
+const SETTLED: Duration = Duration::from_millis(1100);
 
 #[test]
 fn each_nat_is_what_its_name_says() {
@@ -75,7 +77,7 @@ fn every_guest_reaches_every_host_and_directly_if_their_nats_allow_it() {
         let sites: Vec<_> = lab.hosts.iter().chain(&lab.together).collect();
         let mut hosts: Vec<_> =
             sites.iter().enumerate().map(|(number, site)| Host::start(number, &site.players[0])).collect();
-        thread::sleep(Duration::from_millis(1100)); // tokens of the second in which a server starts may be from before
+        thread::sleep(SETTLED);
 
         let names = NATS.map(|nat| format!("{nat:?}").to_lowercase());
         println!("| host, guest: | {} |\n|---|{}", names.join(" | "), "---|".repeat(NATS.len()));
@@ -110,7 +112,7 @@ fn players_meet_beside_those_of_iroh() {
             });
             let ours = Host::start(number, host);
             let theirs = IrohHost::start(host, &url);
-            thread::sleep(Duration::from_millis(1100)); // see above
+            thread::sleep(SETTLED);
             let took: Vec<_> = (0..runs()).map(|_| (ours.play(guest, true), theirs.play(guest))).collect();
             let cells = [
                 quantiles(took.iter().map(|(ours, _)| ours.echo)),

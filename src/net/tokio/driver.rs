@@ -83,11 +83,7 @@ impl<C: Core> Driver<C> {
             self.line.path_changed(now, &mut self.shared.lock().core);
         }
         // While the socket is full, the machine's output waits, but not its input.
-        let written = poll_write(&mut self.line.port, cx).map_ok(|()| true);
-        let is_full = written.is_pending() && self.line.second.is_none();
-        if let Poll::Ready(written) = written {
-            self.line.forgive(written)?;
-        }
+        let is_full = self.jams(cx)? && self.line.second.is_none();
         let received = poll_read(&mut self.line.port, cx);
         let received = self.line.forgive(received);
         let has_more_by_second = self.line.second.as_mut().is_some_and(|port| poll_second(port, cx));
@@ -107,10 +103,7 @@ impl<C: Core> Driver<C> {
         let next = self.put_out(now, cx, is_full);
         self.woken.drain(..).for_each(task::Waker::wake);
         if !is_full {
-            // If it is full, the task will be woken.
-            if let Poll::Ready(written) = poll_write(&mut self.line.port, cx).map_ok(|()| true) {
-                self.line.forgive(written)?;
-            }
+            let _ = self.jams(cx)?;
         }
         if let Some(second) = &mut self.line.second {
             let _ = poll_write(second, cx);
@@ -122,6 +115,14 @@ impl<C: Core> Driver<C> {
             _ if has_more => Next::More,
             next => next,
         })
+    }
+
+    /// Sends what waits at the first network's port. Returns whether something still does, because its buffer is full; then the task will be woken.
+    fn jams(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        match poll_write(&mut self.line.port, cx) {
+            Poll::Pending => Ok(true),
+            Poll::Ready(written) => self.line.forgive(written.map(|()| false)),
+        }
     }
 
     fn take_in(&mut self, now: Time) {
