@@ -15,6 +15,8 @@ mod session_channels;
 mod session_close;
 mod session_configs;
 mod session_doc;
+#[cfg(feature = "crypto")]
+mod session_early;
 mod session_ecn;
 mod session_events;
 #[cfg(test)]

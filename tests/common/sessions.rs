@@ -171,13 +171,26 @@ impl World {
         session: &SessionConfig,
         config: ClientConfig,
     ) -> usize {
+        let address = client_address(1 + u8::try_from(self.clients.len() % 250).unwrap(), 1000);
+        self.add_at(address, up, down, session, config)
+    }
+
+    /// The same for a client at this address.
+    pub(crate) fn add_at(
+        &mut self,
+        address: SocketAddr,
+        up: &LinkConfig,
+        down: &LinkConfig,
+        session: &SessionConfig,
+        config: ClientConfig,
+    ) -> usize {
         let index = self.clients.len();
         let config = ClientConfig { session: session.clone(), ..config };
         let mut session = session::Client::new(&config, random(self.seed, 2000 + index as u64)).unwrap();
         session.connect(self.now, &[server_address()]).unwrap();
         let links = (up.clone(), down.clone());
         self.clients.push(Client { session, events: Vec::new(), routes: Vec::new(), links, frozen: false });
-        self.rebind(index, client_address(1 + u8::try_from(index % 250).unwrap(), 1000));
+        self.rebind(index, address);
         self.drain();
         index
     }
@@ -479,6 +492,7 @@ pub(crate) enum Toward {
 /// client.
 pub(crate) fn connect_of(world: &mut World, from: SocketAddr, number: u64, config: ClientConfig) -> Vec<u8> {
     let (now, mut buf) = (world.now, Vec::new());
+    let config = ClientConfig { hello: 1199, ..config }; // so it asks for a cookie, even if it has a token
     let mut client: session::Client = session::Client::new(&config, random(number, 3000)).unwrap();
     client.connect(now, &[server_address()]).unwrap();
     client.emit_to(now, &mut buf).expect("a HELLO");

@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, KEM_KEY_LEN,
-    KEM_SEALED_LEN, KemCiphertext, KemKey, MESSAGE_MAX, MESSAGE_MIN, Msg1, Msg2, Packet, PacketError, Reset,
-    SHAPE_MAX, TICKET, TOKEN_MAX, USER_MAX,
+    KEM_SEALED_LEN, KemCiphertext, KemKey, MESSAGE_MAX, MESSAGE_MIN, Msg1, Msg2, NO_PROOF, Packet,
+    PacketError, Reset, SHAPE_MAX, TICKET, TOKEN_MAX, USER_MAX,
 };
 
 pub(crate) fn file() -> File {
@@ -35,9 +35,12 @@ pub(crate) fn file() -> File {
         ("CONNECT with a ticket", suite, TICKET | 7, 0, 64),
         ("CONNECT with a ticket and a token", suite, TICKET | 7, 400, 64),
         ("CONNECT of a hybrid suite with a ticket", 0x8201, TICKET | 7, 0, 64),
+        ("CONNECT without a proof", suite, NO_PROOF, 384, 64),
+        ("the longest CONNECT without a proof", suite, NO_PROOF, TOKEN_MAX, MESSAGE_MAX),
     ] {
         let (token, msg1) = (filled(0x30, token), filled(0x70, msg1));
-        let (cookie, client_sid) = (count(0x10), 0x0a0b_0c0d);
+        let cookie = if epoch == NO_PROOF { [0; 16] } else { count(0x10) };
+        let client_sid = 0x0a0b_0c0d;
         let connect =
             Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token: &token, msg1: &msg1 };
         lines.push(packet(name, &Packet::Connect(connect)));
@@ -224,6 +227,7 @@ pub(crate) fn refused() -> File {
     let [connect, accept, data] =
         ["the shortest CONNECT", "the shortest ACCEPT", "DATA in key phase 0"].map(good);
     let [hybrid, key, ciphertext] = ["CONNECT of a hybrid suite", "KEM_KEY", "KEM_CIPHERTEXT"].map(good);
+    let unproven = good("CONNECT without a proof");
     let with =
         |datagram: &[u8], at: usize, to: &[u8]| [&datagram[..at], to, &datagram[at + to.len()..]].concat();
     let longer = |datagram: &[u8]| [datagram, &[0]].concat();
@@ -262,6 +266,10 @@ pub(crate) fn refused() -> File {
         ("RESET and a byte", longer(&reset)),
         ("CONNECT of a hybrid suite without padding", with(&connect, 2, &[1, 0x82])),
         ("CONNECT with a ticket without padding", with(&connect, 23, &[0x80])),
+        ("CONNECT without a proof and padding", with(&with(&connect, 20, &[0xff; 4]), 24, &[0; 16])),
+        ("CONNECT without a proof, padded to 1199 bytes", unproven[..1199].to_vec()),
+        ("CONNECT without a proof whose padding is not zero", with(&unproven, 1199, &[1])),
+        ("CONNECT without a period but with a cookie", with(&unproven, 39, &[1])),
         ("CONNECT of a hybrid suite whose padding is not zero", with(&hybrid, 1199, &[1])),
         ("KEM_KEY of version 2", with(&key, 1, &[2])),
         ("KEM_KEY cut off", key[..1193].to_vec()),

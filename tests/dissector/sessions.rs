@@ -10,7 +10,7 @@ use crate::common::sessions::{
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
-    LossFrame, Packet, Reset, TICKET, kind,
+    LossFrame, NO_PROOF, Packet, Reset, TICKET, kind,
 };
 #[cfg(feature = "pq")]
 use whitewater::inside::session::wire::{KemCiphertext, KemKey};
@@ -89,6 +89,9 @@ fn the_handshake_is_shown_as_it_was_sent() {
     let mut with_ticket = Vec::new();
     Connect { epoch: TICKET | 7, ..connect }.encode(&mut with_ticket).unwrap();
     captured.push((at, client, server, with_ticket));
+    let mut unproven = Vec::new();
+    Connect { epoch: NO_PROOF, cookie: [0; 16], ..connect }.encode(&mut unproven).unwrap();
+    captured.push((at, client, server, unproven));
     let fields = [
         "ww.kind",
         "ww.suite",

@@ -8,6 +8,7 @@ HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_1, RESET, KEM_KEY, KEM_CIPHE
 VERSION = 1
 LONGEST = 1200  # except DATA
 HYBRID = 0x8000  # the bit of the number of a suite
+NO_PROOF = 0xFFFFFFFF  # the epoch of a CONNECT that is the first datagram
 
 
 @dataclass
@@ -51,8 +52,8 @@ class Challenge:
 
 
 def least(suite: int, epoch: int) -> int:
-    """How long a CONNECT is at least: padded with a hybrid suite, and with a ticket in place of a cookie."""
-    return LONGEST if suite & HYBRID else 512 if epoch >> 31 else 0
+    """How long a CONNECT is at least: padded with a hybrid suite, without a proof, and with a ticket as its proof."""
+    return LONGEST if suite & HYBRID or epoch == NO_PROOF else 512 if epoch >> 31 else 0
 
 
 @dataclass
@@ -77,6 +78,7 @@ class Connect:
         reader = expect(datagram, CONNECT)
         suite, protocol_id, cid, epoch = (reader.uint(n) for n in (2, 8, 8, 4))
         cookie, client_sid = reader.take(16), reader.uint(4)
+        require(epoch != NO_PROOF or cookie == bytes(16), "cookie")
         token = reader.take(reader.uint(2))
         require(len(token) <= 512, "token")
         msg1 = reader.take(reader.uint(2))

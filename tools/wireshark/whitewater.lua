@@ -33,6 +33,7 @@ local SUITES = {
   [0x0402] = "NKpsk0, AESGCM",
 }
 local CHECKED, NN, HYBRID = 0x0000, 0x01, 0x8000
+local NO_PROOF = 0xffffffff -- the epoch of a CONNECT that is the first datagram
 for _, suite in ipairs({ 0x0101, 0x0102, 0x0201, 0x0202, 0x0301, 0x0302, 0x0401, 0x0402 }) do
   SUITES[HYBRID + suite] = SUITES[suite] .. ", with ML-KEM-768"
 end
@@ -466,9 +467,12 @@ local function message(from, tree, count, suite, is_first, payload, covered)
   end
 end
 
--- How long a CONNECT is at least: padded with a hybrid suite, and with a ticket in place of a cookie.
+-- How long a CONNECT is at least: padded with a hybrid suite, without a proof, and with a ticket in place of a cookie.
 local function connect_least(suite, epoch)
-  return suite >= HYBRID and DATAGRAM_MAX or epoch >= 0x80000000 and HELLO_MIN or 0
+  if suite >= HYBRID or epoch == NO_PROOF then
+    return DATAGRAM_MAX
+  end
+  return epoch >= 0x80000000 and HELLO_MIN or 0
 end
 
 local function connect(from, tree, pinfo)
@@ -476,7 +480,10 @@ local function connect(from, tree, pinfo)
   local protocol_id = from:add(tree, fields.protocol_id, 8)
   local cid = from:add(tree, fields.cid, 8)
   local epoch = from:add(tree, fields.epoch, 4):le_uint()
-  from:add(tree, fields.cookie, 16)
+  local cookie = from:add(tree, fields.cookie, 16)
+  if epoch == NO_PROOF and cookie and not is_zero(cookie:raw()) then
+    refuse("A cookie without a period")
+  end
   local client_sid = from:add(tree, fields.sid, 4)
   local count = from:take(2):le_uint()
   bounded("A token", count, 0, TOKEN_MAX)

@@ -7,7 +7,8 @@ use crate::session::exchange::{self, HandshakeError, Initiator};
 use crate::session::seal::Keys;
 use crate::session::shape::Shape;
 use crate::session::wire::{
-    Accept, Challenge, Connect, Deny, DenyReason, Hello, KEM_KEY_LEN, KemKey, Msg1, Msg2,
+    Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, KEM_KEY_LEN, KemKey, Msg1, Msg2,
+    NO_PROOF,
 };
 use crate::session::{Suite, random};
 use crate::time::Time;
@@ -24,6 +25,8 @@ pub(super) struct Attempt {
     candidates: Vec<Candidate>,
     /// Whether one is added from which the server answers: it is behind a NAT that gives it another port for this end.
     meets: bool,
+    /// Whether each round asks for the session itself, and not for a cookie.
+    is_early: bool,
     /// The addresses to try if these fail.
     others: Vec<SocketAddr>,
     cid: u64,
@@ -36,9 +39,9 @@ pub(super) struct Attempt {
     began: Time,
     pub(super) deadline: Time,
     next_send: Time,
-    /// Rounds since the first cookie arrived. A round is a CONNECT, or a HELLO to each candidate.
+    /// Rounds since the first cookie arrived. A round is a CONNECT with a cookie, or a greeting to each candidate.
     rounds: u32,
-    /// The candidates that are still to get the HELLO of this round.
+    /// The candidates that are still to get the greeting of this round: a HELLO, or a CONNECT without a proof.
     greets: Range<usize>,
     /// Why the first server that refused did so, as far as we were told at any address.
     pub(super) denied: Option<DenyReason>,
@@ -75,6 +78,7 @@ impl Attempt {
         rng: &mut dyn CryptoRng,
     ) -> Result<Self, ConnectError> {
         let (mut candidates, others) = split(addresses);
+        let is_one_server = addresses.len() == 1 || config.is_routed();
         let first = candidates.first_mut().ok_or(ConnectError::NoAddress)?;
         first.take_ticket(now, &config.ticket);
         let (cid, client_sid) = (u64::from_le_bytes(random(rng)), u32::from_le_bytes(random(rng)));
@@ -83,6 +87,7 @@ impl Attempt {
         Ok(Self {
             candidates,
             meets: config.is_routed(),
+            is_early: is_one_server && config.may_begin(),
             others,
             cid,
             client_sid,
@@ -150,7 +155,7 @@ impl Attempt {
         let is_ours = deny.cid == self.cid;
         // Before a cookie was sent, the server cannot have failed to read a message.
         let is_of_connect = matches!(deny.reason, DenyReason::Secret | DenyReason::Token);
-        let Some(candidate) = self.candidate(from).filter(|it| is_ours && (!is_of_connect || it.is_asked()))
+        let Some(candidate) = self.candidate(from).filter(|it| is_ours && (!is_of_connect || it.is_asked))
         else {
             return false;
         };
@@ -172,7 +177,7 @@ impl Attempt {
         accept: &Accept<'_>,
     ) -> Option<Answer> {
         let is_ours = accept.cid == self.cid && accept.suite == config.suite.code();
-        if !is_ours || !self.candidate(from)?.is_asked() {
+        if !is_ours || !self.candidate(from)?.is_asked {
             return None;
         }
         if let Some(accepted) = &self.kem.accepted {
@@ -200,7 +205,7 @@ impl Attempt {
 
     /// Takes the server's encapsulation key. Returns whether it is for this attempt.
     pub(super) fn on_kem_key(&mut self, from: SocketAddr, suite: Suite, key: &KemKey<'_>) -> Option<Answer> {
-        if key.cid != self.cid || !suite.is_hybrid() || !self.candidate(from)?.is_asked() {
+        if key.cid != self.cid || !suite.is_hybrid() || !self.candidate(from)?.is_asked {
             return None;
         }
         if let Some(mut accepted) = self.kem.accepted.take() {
@@ -225,7 +230,6 @@ impl Attempt {
         rng: &mut dyn CryptoRng,
         buf: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        let (suite, protocol_id, cid) = (config.suite.code(), config.session.protocol_id, self.cid);
         if self.greets.is_empty() {
             if self.next_send > now {
                 return None;
@@ -240,20 +244,31 @@ impl Attempt {
             if let Some(candidate) = asked.filter(|_| !is_extra) {
                 self.next_send = now + pause;
                 let (epoch, cookie) = candidate.next_cookie(rng)?;
-                let (client_sid, token, msg1) = (self.client_sid, config.sealed(), &self.msg1);
-                let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 };
-                connect.encode(buf).ok()?;
-                return Some(candidate.address.into());
+                let address = candidate.address;
+                self.connect(config, epoch, cookie).encode(buf).ok()?;
+                return Some(address.into());
             }
             self.greets = 0..self.candidates.len();
-            // An extra HELLO does not delay the next CONNECT.
+            // An extra greeting does not delay the next CONNECT.
             self.next_send = if self.has_cookie() { now } else { now + pause };
         }
-        let candidate = self.candidates.get(self.greets.next()?)?;
-        let client_stamp = now.wire().0;
-        let size = config.hello_len();
-        Hello { suite, protocol_id, cid, client_stamp, size }.encode(buf).ok()?;
-        Some(candidate.address.into())
+        let candidate = self.candidates.get_mut(self.greets.next()?)?;
+        let address = candidate.address;
+        if self.is_early {
+            candidate.is_asked = true;
+            self.connect(config, NO_PROOF, [0; COOKIE_LEN]).encode(buf).ok()?;
+        } else {
+            let (suite, protocol_id, cid) = (config.suite.code(), config.session.protocol_id, self.cid);
+            let (client_stamp, size) = (now.wire().0, config.hello_len());
+            Hello { suite, protocol_id, cid, client_stamp, size }.encode(buf).ok()?;
+        }
+        Some(address.into())
+    }
+
+    fn connect<'a>(&'a self, config: &'a ClientConfig, epoch: u32, cookie: [u8; COOKIE_LEN]) -> Connect<'a> {
+        let &Self { cid, client_sid, ref msg1, .. } = self;
+        let (suite, protocol_id, token) = (config.suite.code(), config.session.protocol_id, config.sealed());
+        Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 }
     }
 }
 

@@ -16,8 +16,10 @@ pub(super) struct Candidate {
     cookies: Vec<Cookie>,
     /// When the first one came.
     answered: Option<Time>,
-    /// CONNECTs that were sent there.
+    /// CONNECTs with a cookie that were sent there.
     connects: u32,
+    /// Whether any was, so that an answer to one may come.
+    pub(super) is_asked: bool,
     pub(super) has_denied: bool,
 }
 
@@ -34,7 +36,7 @@ struct Cookie {
 
 impl Candidate {
     pub(super) const fn new(address: SocketAddr) -> Self {
-        Self { address, cookies: Vec::new(), answered: None, connects: 0, has_denied: false }
+        Self { address, cookies: Vec::new(), answered: None, connects: 0, is_asked: false, has_denied: false }
     }
 
     /// Takes the ticket of a client in place of a cookie, if it is one.
@@ -77,6 +79,7 @@ impl Candidate {
         let cookie = self.cookies.get_mut(fresh.unwrap_or_default())?;
         cookie.is_tried = true;
         self.connects = self.connects.wrapping_add(1);
+        self.is_asked = true;
         Some((cookie.epoch, cookie.bytes))
     }
 
@@ -87,11 +90,6 @@ impl Candidate {
 
     pub(super) fn has_ticket(&self) -> bool {
         self.cookies.first().is_some_and(|cookie| is_ticket(cookie.epoch))
-    }
-
-    /// Whether a CONNECT was sent there, so that an answer to one may come.
-    pub(super) const fn is_asked(&self) -> bool {
-        self.connects > 0
     }
 
     /// The candidate with the least is the next one to get a CONNECT: the one that has answered first, until it has had its

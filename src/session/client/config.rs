@@ -4,7 +4,7 @@ use crate::config::{ConfigError, unless};
 use crate::session::config::SessionConfig;
 use crate::session::exchange::HandshakeError;
 use crate::session::token::{LATEST, PublicToken};
-use crate::session::wire::{HELLO_MIN, ROUTING_TOKEN_MAX, USER_MAX};
+use crate::session::wire::{DATAGRAM_MAX, HELLO_MIN, ROUTING_TOKEN_MAX, USER_MAX};
 use crate::session::{Secret, Suite};
 use std::time::Duration;
 
@@ -71,6 +71,12 @@ impl ClientConfig {
     /// Whether all addresses lead to one server: whoever gets a routing token there knows where it is.
     pub(super) const fn is_routed(&self) -> bool {
         !self.routing_token.is_empty()
+    }
+
+    /// Whether a server may take the first datagram for the whole attempt: it is as long as a CONNECT without a proof.
+    pub(super) fn may_begin(&self) -> bool {
+        let is_whole = usize::from(self.hello_len()) == DATAGRAM_MAX;
+        self.token.is_some() && !self.suite.is_hybrid() && is_whole
     }
 
     /// Bytes of a HELLO: a narrow path carries none that is longer than its datagrams.

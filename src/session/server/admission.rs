@@ -1,5 +1,5 @@
-//! The way into a server. Nothing is stored, allocated or multiplied before the address is proven, and nothing is kept
-//! before the client has shown that it may join.
+//! The way into a server. Nothing is kept before the client has shown that it may join. Nothing is stored or multiplied
+//! before its address is proven, but for a few clients that come with [a connect token at once](super::unproven).
 
 use super::claims::{Claims, Mark};
 use super::opening::Guest;
@@ -32,17 +32,26 @@ impl Server {
         let from = arrival.address;
         if let Err(refused) = self.check_offer(suite, protocol_id, arrival.underlay) {
             self.count(now, from, refused);
-            return match refused.refusal {
-                Refusal::Suite => self.deny(now, from, cid, DenyReason::Suite),
-                _ if self.config.deny_protocol || from.ip().to_canonical().is_loopback() => {
-                    self.deny(now, from, cid, DenyReason::Protocol);
-                }
-                _ => {}
-            };
+            return self.refuse_offer(now, from, cid, refused);
         }
         let claim = Claim { address: from, suite, protocol_id, cid };
+        self.greet(now, claim, client_stamp, size);
+    }
+
+    fn refuse_offer(&mut self, now: Time, from: SocketAddr, cid: u64, refused: Refused) {
+        match refused.refusal {
+            Refusal::Suite => self.deny(now, from, cid, DenyReason::Suite),
+            _ if self.config.deny_protocol || from.ip().to_canonical().is_loopback() => {
+                self.deny(now, from, cid, DenyReason::Protocol);
+            }
+            _ => {}
+        }
+    }
+
+    /// Answers `size` bytes of a stranger with a cookie, and whoever came by the relay with another one directly.
+    fn greet(&mut self, now: Time, claim: Claim, client_stamp: u32, size: u16) {
         self.challenge(now, claim, client_stamp);
-        if let Some(address) = direct(from).filter(|_| size >= PUNCHING_HELLO_MIN) {
+        if let Some(address) = direct(claim.address).filter(|_| size >= PUNCHING_HELLO_MIN) {
             self.challenge(now, Claim { address, ..claim }, client_stamp);
         }
     }
@@ -61,22 +70,25 @@ impl Server {
 
     /// Makes a session from a CONNECT, if everything is right. Without a good cookie there is no answer: a CONNECT is
     /// shorter than a HELLO, and a client that needs an answer also sends HELLOs. A CHALLENGE answers one whose ticket
-    /// is not good, so that it costs no time: that one is as long as a HELLO.
-    pub(super) fn on_connect(&mut self, now: Time, arrival: Arrival, connect: &Connect<'_>) {
+    /// is not good, or that has no proof, so that it costs no time: that one is as long as a HELLO.
+    pub(super) fn on_connect(&mut self, now: Time, arrival: Arrival, connect: &Connect<'_>, size: u16) {
         let Err(refused) = self.try_connect(now, arrival, connect) else { return };
+        let &Connect { suite, protocol_id, cid, .. } = connect;
         let from = arrival.address;
         self.count(now, from, refused);
         let reason = match refused.refusal {
             Refusal::PerAddress | Refusal::PerNetwork | Refusal::Full => DenyReason::Busy,
             Refusal::Handshake => DenyReason::Secret,
             Refusal::Token => DenyReason::Token,
-            Refusal::Ticket => {
-                let &Connect { suite, protocol_id, cid, .. } = connect;
-                return self.challenge(now, Claim { address: from, suite, protocol_id, cid }, 0);
+            Refusal::Ticket | Refusal::Unproven => {
+                return self.greet(now, Claim { address: from, suite, protocol_id, cid }, 0, size);
+            }
+            Refusal::Suite | Refusal::Protocol if !connect.has_proof() => {
+                return self.refuse_offer(now, from, cid, refused);
             }
             _ => return,
         };
-        self.deny(now, from, connect.cid, reason);
+        self.deny(now, from, cid, reason);
     }
 
     fn try_connect(&mut self, now: Time, arrival: Arrival, connect: &Connect<'_>) -> Result<(), Refused> {
@@ -88,11 +100,14 @@ impl Server {
         if let Some(ticket) = ticket {
             self.use_ticket(ticket, from, mark, is_known)?;
         }
-        // From here on, the address of the client is proven.
+        if !connect.has_proof() {
+            self.check_unproven(now, from, suite, connect, is_known.then_some(mark))?;
+        }
+        // From here on, the address of the client is proven, or nobody minds.
         if is_known {
             return Ok(self.repeat(now, from, mark)?);
         }
-        if !self.rates.accepts(now, from) {
+        if connect.has_proof() && !self.rates.accepts(now, from) {
             return Err(Refusal::AcceptRate.into());
         }
         let goes = self.find_room(now, from)?;
@@ -140,7 +155,7 @@ impl Server {
 
     /// Whether there is room for another session from an address. Returns the unconfirmed one that goes for it, which
     /// it does not before the client has shown that it may join.
-    fn find_room(&mut self, now: Time, from: SocketAddr) -> Result<Option<u32>, Refusal> {
+    pub(super) fn find_room(&mut self, now: Time, from: SocketAddr) -> Result<Option<u32>, Refusal> {
         let &ServerConfig { max_sessions, sessions_per_address, half_open, half_open_per_address, .. } =
             &self.config;
         if self.is_unheard() {
@@ -164,7 +179,8 @@ impl Server {
         }
         if self.seats.table.is_full() {
             let chance = random(&mut *self.random.0);
-            let ghost = self.seats.half_open.crowding(chance, |id| self.seats.is_ghost(now, id));
+            let may_go = |id| self.seats.is_ghost(now, id) || self.seats.is_unproven(id);
+            let ghost = self.seats.half_open.crowding(chance, may_go);
             return ghost.map(Some).ok_or(Refusal::Full);
         }
         Ok(None)
@@ -180,19 +196,11 @@ impl Server {
         mark: Mark,
     ) -> Result<(Guest, Responder), Refused> {
         let &Connect { cid, client_sid, token, msg1, .. } = connect;
-        let grant = match &self.tokens {
-            Some(tokens) => {
-                let grant = tokens
-                    .unix(now)
-                    .and_then(|unix| tokens.verifier.open(unix, connect.protocol_id, suite, token));
-                Some(grant.map_err(|error| Refusal::Token.because(error))?)
-            }
-            None if token.is_empty() => None,
-            None => return Err(Refusal::Token.into()),
-        };
+        let grant = self.open_token(now, suite, connect)?;
         let psk = grant.as_ref().map(|grant| grant.psk.clone());
         let mut guest = Guest {
             place: Place { mark, address: from, entry: Entry::at(now + TIME_WAIT) },
+            is_proven: connect.has_proof(),
             claims: Claims::new(from, now),
             suite,
             cid,
@@ -208,7 +216,7 @@ impl Server {
             nonce: None,
         };
         let strain = self.seats.strain(now, &self.config);
-        if !self.rates.handshake(now, from, strain) {
+        if connect.has_proof() && !self.rates.handshake(now, from, strain) {
             return Err(Refusal::HandshakeRate.into());
         }
         let mut payload = Vec::new();
@@ -241,6 +249,24 @@ impl Server {
             return Err(Refusal::Shape.because(mismatch));
         }
         Ok((guest, responder))
+    }
+
+    /// Opens the connect token of a CONNECT, if tokens are required.
+    pub(super) fn open_token(
+        &self,
+        now: Time,
+        suite: Suite,
+        connect: &Connect<'_>,
+    ) -> Result<Option<Grant>, Refused> {
+        match &self.tokens {
+            Some(tokens) => {
+                let open = |unix| tokens.verifier.open(unix, connect.protocol_id, suite, connect.token);
+                let grant = tokens.unix(now).and_then(open);
+                Ok(Some(grant.map_err(|error| Refusal::Token.because(error))?))
+            }
+            None if connect.token.is_empty() => Ok(None),
+            None => Err(Refusal::Token.into()),
+        }
     }
 
     /// Reads the first message of a handshake. An error: its sender does not know what the suite requires.

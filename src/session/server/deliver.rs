@@ -55,7 +55,10 @@ impl Server {
                 peer.connection.on_stale_token(now);
             }
             let (address, most) = (peer.connection.peer_addr(), self.config.sessions_per_address.into());
-            self.seats.confirm(id, address, most);
+            if !answer.is_proven {
+                self.rates.accepts(now, address); // it was not charged for what may have been a forgery
+            }
+            self.seats.confirm(id, address, answer.is_proven, most);
             self.stats.confirmed += 1;
             self.replace(now, id);
             let Seats { table, eventful, .. } = &mut self.seats;

@@ -1,6 +1,7 @@
 //! Seats whose client was not heard from since it got its answer, or has none yet, and which of them goes when others
 //! need the room.
 
+use super::unproven::NOWHERE;
 use crate::rate::{host, network};
 use crate::session::seats::Hosts;
 use crate::time::Time;
@@ -24,7 +25,9 @@ pub(super) struct HalfOpen {
 impl HalfOpen {
     pub(super) fn enter(&mut self, now: Time, id: u32, address: SocketAddr) {
         self.seats.push((id, address, now));
-        self.young.push_back((id, now));
+        if address != NOWHERE {
+            self.young.push_back((id, now)); // the others go when there is no room
+        }
         self.of_host.entry(host(address)).or_default().push_back(id);
         self.of_network.enter(network(address));
     }

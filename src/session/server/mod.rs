@@ -26,6 +26,7 @@ mod shuffle;
 mod stats;
 mod table;
 mod tickets;
+mod unproven;
 
 pub use admission::Pass;
 pub use config::ServerConfig;
@@ -309,7 +310,10 @@ impl Server {
         match packet {
             Ok(Packet::Data(header, _)) => self.deliver(now, from, header, datagram),
             Ok(Packet::Hello(hello)) => self.on_hello(now, from, &hello),
-            Ok(Packet::Connect(connect)) => self.on_connect(now, from, &connect),
+            Ok(Packet::Connect(connect)) => {
+                let size = u16::try_from(datagram.len()).unwrap_or_default();
+                self.on_connect(now, from, &connect, size)
+            }
             Ok(Packet::KemCiphertext(KemCiphertext { sid, .. })) => {
                 self.on_ciphertext(now, address, sid, datagram)
             }

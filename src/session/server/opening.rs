@@ -4,6 +4,7 @@ use super::admission::Pass;
 use super::claims::Claims;
 use super::seat::{Answer, Peer, Place, Seat, TIME_WAIT};
 use super::stats::Refusal;
+use super::unproven::NOWHERE;
 use super::{Server, SessionId, Suite};
 use crate::rate::host;
 use crate::session::connection::{Connection, Parts};
@@ -46,6 +47,8 @@ pub struct Request<'a> {
 pub(super) struct Guest {
     pub(super) place: Place,
     pub(super) claims: Claims,
+    /// Whether it receives packets at its address.
+    pub(super) is_proven: bool,
     pub(super) suite: Suite,
     pub(super) cid: u64,
     pub(super) client_sid: u32,
@@ -182,6 +185,7 @@ impl Server {
         };
         self.seats.enter(now, id, Seat::Session(Box::new(peer)));
         self.stats.accepted += 1;
+        self.stats.early += u64::from(!guest.is_proven);
         self.reply_answers(now, &guest.claims, guest.place.mark);
         Ok(())
     }
@@ -199,7 +203,12 @@ impl Server {
         let answer = self.answer(now, guest, responder, Err(code), user);
         self.seats.bury(now, &guest.place);
         if let Some((answer, _)) = answer {
-            self.seats.rejections.insert(now, mark, host(address), answer);
+            self.seats.rejections.insert(
+                now,
+                mark,
+                host(if guest.is_proven { address } else { NOWHERE }),
+                answer,
+            );
             self.reply_answers(now, &guest.claims, mark);
         }
     }
@@ -208,7 +217,7 @@ impl Server {
     fn answer(
         &self,
         now: Time,
-        &Guest { place: Place { address, mark, .. }, suite, cid, nonce, ref claims, .. }: &Guest,
+        &Guest { place: Place { address, mark, .. }, suite, cid, nonce, is_proven, ref claims, .. }: &Guest,
         responder: Responder,
         session: Result<u32, u16>,
         user: &[u8],
@@ -226,7 +235,7 @@ impl Server {
         let keys = responder.write_msg2(&payload, &mut message).ok()?;
         Accept { suite: suite.code(), cid, msg2: &message }.encode(&mut accept).ok()?;
         let claims = claims.answered(now);
-        Some((Answer { accept: accept.into(), claims, nonce, is_told: false }, keys))
+        Some((Answer { accept: accept.into(), claims, is_proven, nonce, is_told: false }, keys))
     }
 }
 

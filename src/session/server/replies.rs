@@ -33,6 +33,8 @@ pub(super) struct Rates {
     accepts: AddressRate,
     networks: AddressRate,
     handshakes: Rate,
+    /// Handshakes of clients whose address is not proven.
+    pub(super) unproven: Rate,
     turns_of_networks: Turns,
     turns_of_regions: Turns,
     /// Exchanges of new keys inside of sessions. Whoever asks beyond that waits.
@@ -50,6 +52,7 @@ impl Rates {
             accepts: AddressRate::new(accepts, burst, key),
             networks: AddressRate::new(OF_NETWORK * accepts, OF_NETWORK * burst, key),
             handshakes: Rate::new(OF_ALL * accepts, OF_ALL / 10 * burst),
+            unproven: Rate::new(OF_ALL / 10 * accepts, OF_ALL / 100 * burst),
             turns_of_networks: Turns::new(NETWORKS, key),
             turns_of_regions: Turns::new(REGIONS, key),
             renewals: each(RENEWALS),
@@ -61,6 +64,16 @@ impl Rates {
     pub(super) fn accepts(&mut self, now: Time, from: SocketAddr) -> bool {
         let (host, network) = (host(from), network(from));
         self.accepts.has(now, host) && self.networks.spend(now, network) && self.accepts.spend(now, host)
+    }
+
+    /// The same without a change.
+    pub(super) fn may_accept(&mut self, now: Time, from: SocketAddr) -> bool {
+        self.accepts.has(now, host(from)) && self.networks.has(now, network(from))
+    }
+
+    /// How short time for handshakes is; see [`Rate::strain`].
+    pub(super) fn strain(&self, now: Time) -> u32 {
+        self.handshakes.strain(now)
     }
 
     /// Whether there is time for the handshake of an attempt, given how short places are. Under load,

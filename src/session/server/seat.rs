@@ -8,6 +8,7 @@ use super::names::Retired;
 use super::opening::Guest;
 use super::stats::Refusal;
 use super::table::Table;
+use super::unproven::NOWHERE;
 use super::{Server, ServerConfig, SessionId};
 use crate::rate::{host, network, strain};
 use crate::session::connection::Connection;
@@ -52,7 +53,7 @@ pub(super) enum Seat {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) mark: Mark,
-    /// The address that it counts for: the first one that it asked from, and the client's once it is confirmed.
+    /// The address that it counts for, if it is proven: the first one that it asked from, and the client's once it is confirmed.
     pub(super) address: SocketAddr,
     /// Until it is confirmed, it is due when it is given up.
     pub(super) entry: Entry,
@@ -82,6 +83,8 @@ pub(super) struct Peer {
 pub(super) struct Answer {
     pub(super) accept: Box<[u8]>,
     pub(super) claims: Claims,
+    /// Whether the first of these addresses is proven. If not, its session counts for nobody's.
+    pub(super) is_proven: bool,
     /// Of the connect token that is used up.
     pub(super) nonce: Option<[u8; NONCE_LEN]>,
     /// Whether the application has admitted it, and wants to know what becomes of it.
@@ -94,6 +97,17 @@ impl Seat {
             Self::Asked(guest) => &guest.place,
             Self::Session(peer) => &peer.place,
         }
+    }
+
+    /// The address that it counts for.
+    fn counts_for(&self) -> SocketAddr {
+        if self.is_proven() { self.place().address } else { NOWHERE }
+    }
+
+    /// Whether its client is known to receive packets at its address. The application is asked about no others.
+    pub(super) fn is_proven(&self) -> bool {
+        let Self::Session(peer) = self else { return true };
+        peer.half_open.as_ref().is_none_or(|answer| answer.is_proven)
     }
 
     pub(super) const fn place_mut(&mut self) -> &mut Place {
@@ -189,11 +203,12 @@ impl Seats {
 
     /// The way in: takes a seat at an id from the table.
     pub(super) fn enter(&mut self, now: Time, id: u32, mut seat: Seat) {
+        let counts_for = seat.counts_for();
+        self.hosts.enter(host(counts_for));
+        self.networks.enter(network(counts_for));
+        self.half_open.enter(now, id, counts_for);
         let place = seat.place_mut();
         self.by_mark.insert(place.mark, id);
-        self.hosts.enter(place.host());
-        self.networks.enter(network(place.address));
-        self.half_open.enter(now, id, place.address);
         self.agenda.put_off(id, &mut place.entry);
         if let Seat::Session(peer) = &mut seat {
             self.memory.admit(peer);
@@ -201,14 +216,17 @@ impl Seats {
         self.table.insert(id, seat);
     }
 
-    /// A client was heard from, at `address`: from now on it counts there, if it has room for another.
-    pub(super) fn confirm(&mut self, id: u32, address: SocketAddr, most: usize) {
+    /// A client was heard from, at `address`: from now on it counts there, if it has room for another, or if it counted for
+    /// nobody's address.
+    pub(super) fn confirm(&mut self, id: u32, address: SocketAddr, was_proven: bool, most: usize) {
         self.half_open.leave(id);
         let Some(place) = self.table.get_mut(id).map(Seat::place_mut) else { return };
-        if host(address) != place.host() && self.hosts.of(host(address)) < most {
-            self.hosts.leave(place.host());
+        let counted_for = if was_proven { place.address } else { NOWHERE };
+        let has_room = !was_proven || self.hosts.of(host(address)) < most;
+        if host(address) != host(counted_for) && has_room {
+            self.hosts.leave(host(counted_for));
             self.hosts.enter(host(address));
-            self.networks.leave(network(place.address));
+            self.networks.leave(network(counted_for));
             self.networks.enter(network(address));
             place.address = address;
         }
@@ -217,11 +235,12 @@ impl Seats {
     /// Removes a seat from everything but its id, which another may [enter](Self::enter) at.
     pub(super) fn leave(&mut self, id: u32) -> Option<Seat> {
         let mut seat = self.table.lift(id)?;
+        let counts_for = seat.counts_for();
+        self.hosts.leave(host(counts_for));
+        self.networks.leave(network(counts_for));
+        self.half_open.leave(id);
         let place = seat.place_mut();
         self.agenda.leave(&mut place.entry);
-        self.half_open.leave(id);
-        self.hosts.leave(place.host());
-        self.networks.leave(network(place.address));
         self.by_mark.remove(&place.mark);
         if let Seat::Session(peer) = &seat {
             self.memory.dismiss(id, peer);
@@ -252,6 +271,11 @@ impl Seats {
         self.half_open.of_host(host).find(|id| !is_contested(id))
     }
 
+    /// Whether the address of a client is not proven. It is removed if there is no other room.
+    pub(super) fn is_unproven(&self, id: u32) -> bool {
+        self.table.get(id).is_some_and(|seat| !seat.is_proven())
+    }
+
     /// Whether an admitted client has not been heard from for longer than an answer takes. It is removed if there is no
     /// other room.
     pub(super) fn is_ghost(&self, now: Time, id: u32) -> bool {
@@ -261,9 +285,13 @@ impl Seats {
 
     /// How short places for unconfirmed seats are; see [`strain`].
     pub(super) fn strain(&mut self, now: Time, config: &ServerConfig) -> u32 {
+        strain(self.half_open.young(now) as u64, self.places_left(config) as u64)
+    }
+
+    /// How many seats there may be that are not confirmed.
+    pub(super) fn places_left(&self, config: &ServerConfig) -> usize {
         let confirmed = self.table.len() - self.half_open.len();
-        let left = usize::from(config.max_sessions).saturating_sub(confirmed);
-        strain(self.half_open.young(now) as u64, left.min(config.half_open.into()) as u64)
+        usize::from(config.max_sessions).saturating_sub(confirmed).min(config.half_open.into())
     }
 
     /// Gives the application a session that is up, to send and read. The session counts down what it takes. What it

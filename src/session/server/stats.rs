@@ -30,6 +30,8 @@ stats! {
         pub challenges: u64 => "whitewater_server_challenges_total",
         /// Attempts that came with a good ticket, which saved asking for a cookie.
         pub tickets: u64 => "whitewater_server_tickets_total",
+        /// Sessions begun with the first datagram of a client with a connect token, which saved asking for a cookie.
+        pub early: u64 => "whitewater_server_early_total",
         /// Clients that the application was asked about.
         pub requested: u64 => "whitewater_server_requested_total",
         /// Sessions begun, confirmed or not.
@@ -70,6 +72,8 @@ reasons! {
         cookie: Cookie,
         /// A ticket that is too old, used, not ours, or for another address. Answered with a cookie.
         ticket: Ticket,
+        /// A CONNECT that came before its client's address was proven, and was not let in at once. Answered with a cookie.
+        unproven: Unproven,
         /// A CONNECT of a known attempt: confirmed, over, changed, or answered a moment ago.
         repeated: Repeated,
         /// Too many sessions per second from one address or network.

@@ -43,7 +43,8 @@ impl Tickets {
 }
 
 impl Server {
-    /// Whether the sender of a CONNECT receives packets at its address, by a cookie or by a ticket, which is returned.
+    /// Whether the sender of a CONNECT receives packets at its address, by a cookie or by a ticket, which is returned. One
+    /// that brings neither is [checked elsewhere](super::unproven).
     pub(super) fn check_address(
         &self,
         now: Time,
@@ -51,6 +52,9 @@ impl Server {
         connect: &Connect<'_>,
     ) -> Result<Option<Ticket>, Refusal> {
         let &Connect { suite, protocol_id, cid, epoch, ref cookie, .. } = connect;
+        if !connect.has_proof() {
+            return Ok(None);
+        }
         if !is_ticket(epoch) {
             let claim = Claim { address: from, suite, protocol_id, cid };
             let is_good = self.cookies.verify(now, epoch, cookie, &claim);

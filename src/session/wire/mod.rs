@@ -28,8 +28,8 @@ pub use frame::{
 };
 pub use frame_writer::{FrameWriter, NoRoom};
 pub use packet::{
-    Accept, Challenge, Connect, Data, Deny, Hello, KemCiphertext, KemKey, Packet, PacketError, Reset, TICKET,
-    is_ticket,
+    Accept, Challenge, Connect, Data, Deny, Hello, KemCiphertext, KemKey, NO_PROOF, Packet, PacketError,
+    Reset, TICKET, is_ticket,
 };
 pub use payload::{Msg1, Msg2, TICKET_LEN};
 pub use proxied::ProxyHeader;

@@ -54,7 +54,7 @@ values! {
         cookie: [u8; COOKIE_LEN],
     }
 
-    /// The client returns the cookie, or a ticket, and begins the handshake.
+    /// The client returns the cookie, or a ticket, and begins the handshake; or it does so without either.
     #[derive(Clone, Copy, Eq, PartialEq)]
     Connect<'a> {
         suite: u16,
@@ -246,8 +246,8 @@ packets! {
 }
 
 impl<'a> Connect<'a> {
-    /// It is padded with a hybrid suite, whose answer has a [`KemKey`], and with a ticket, which proves less than a
-    /// cookie: no answer is longer then.
+    /// It is padded with a hybrid suite, whose answer has a [`KemKey`], with a ticket, which proves less than a cookie,
+    /// and without a proof: no answer is longer then.
     pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
         self.check()?;
         let start = datagram.len();
@@ -259,11 +259,18 @@ impl<'a> Connect<'a> {
 
     /// How many bytes it has at least.
     const fn least(&self) -> usize {
-        match (is_hybrid(self.suite), is_ticket(self.epoch)) {
-            (true, _) => DATAGRAM_MAX,
-            (false, true) => HELLO_MIN,
+        match self.epoch {
+            _ if is_hybrid(self.suite) => DATAGRAM_MAX,
+            NO_PROOF => DATAGRAM_MAX,
+            epoch if is_ticket(epoch) => HELLO_MIN,
             _ => 0,
         }
+    }
+
+    /// Whether it has a cookie or a ticket, good or not.
+    #[must_use]
+    pub const fn has_proof(&self) -> bool {
+        self.epoch != NO_PROOF
     }
 
     pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
@@ -281,6 +288,9 @@ impl<'a> Connect<'a> {
     }
 
     fn check(&self) -> Result<(), PacketError> {
+        if !self.has_proof() && self.cookie != [0; COOKIE_LEN] {
+            return Err(PacketError::Field { field: "cookie" });
+        }
         in_length("token", self.token, 0..=TOKEN_MAX)?;
         in_length("msg1", self.msg1, MESSAGE_MIN..=MESSAGE_MAX)
     }
@@ -289,11 +299,13 @@ impl<'a> Connect<'a> {
 /// Whether a CONNECT with this epoch has a ticket in place of a cookie.
 #[must_use]
 pub const fn is_ticket(epoch: u32) -> bool {
-    epoch & TICKET != 0
+    epoch & TICKET != 0 && epoch != NO_PROOF
 }
 
 /// The bit that tells the epoch of a ticket.
 pub const TICKET: u32 = 1 << 31;
+/// The epoch of a CONNECT that is the first datagram: it has neither. No clock reaches it.
+pub const NO_PROOF: u32 = u32::MAX;
 
 impl Deny {
     pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
