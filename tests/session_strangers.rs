@@ -76,7 +76,7 @@ fn a_flood_from_many_addresses_costs_no_memory_and_no_session() {
 mod secrets {
     use super::*;
     use common::ms;
-    use common::sessions::{client_config, connect_of, server_address};
+    use common::sessions::{client_config, connect_of, first_of, server_address};
     use common::tokens::{NOW, by_token, key, order, strict, verifier};
     use whitewater::inside::session::wire::DenyReason;
     use whitewater::session::public_key;
@@ -145,19 +145,23 @@ mod secrets {
             bad.push(flipped);
         }
         for (number, token) in (1..).zip(&bad) {
+            world.inject(stranger(number), &first_of(by_token(token)));
+            let challenged = |(_, answer): &(_, Vec<u8>)| answer[0] == kind::CHALLENGE && answer.len() == 36;
+            assert!(world.strangers.len() == 1 && world.strangers.iter().all(challenged), "token {number}");
             let connect = connect_of(&mut world, stranger(number), number.into(), by_token(token));
             world.strangers.clear();
             world.inject(stranger(number), &connect);
             let denied = |(_, answer): &(_, Vec<u8>)| answer[0] == kind::DENY && answer.len() == 16;
             assert!(world.strangers.len() <= 1 && world.strangers.iter().all(denied), "token {number}");
+            world.strangers.clear();
         }
         let stats = world.server.stats();
         assert!(stats.denials > 0);
-        assert_eq!((stats.rejected.token, stats.accepted), (bad.len() as u64, 0));
+        assert_eq!((stats.rejected.token, stats.accepted), (2 * bad.len() as u64, 0));
         enter(&mut world, by_token(&good));
         let connect = connect_of(&mut world, stranger(1), 1, by_token(&good));
         world.inject(stranger(1), &connect);
-        assert_eq!(world.server.stats().rejected.token, bad.len() as u64 + 1, "and each is counted once");
+        assert_eq!(world.server.stats().rejected.token, 2 * bad.len() as u64 + 1, "and each is counted once");
     }
 
     /// Evicting the oldest used token instead would let an attacker with many tokens use one twice.

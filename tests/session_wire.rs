@@ -144,9 +144,9 @@ fn every_invalid_packet_has_its_own_error() {
     }
     let mut next = hello.clone();
     next[1] = 2;
-    assert_eq!(Hello::cid_of_any_version(&next), Some(2), "a future version");
-    assert_eq!(Hello::cid_of_any_version(&next[..511]), None);
-    assert_eq!(Hello::cid_of_any_version(challenge), None);
+    assert_eq!(Packet::cid_of_any_version(&next), Some(2), "a future version");
+    assert_eq!(Packet::cid_of_any_version(&next[..511]), None);
+    assert_eq!(Packet::cid_of_any_version(challenge), None);
     for at in [24, 300, 599] {
         assert_eq!(with(hello, at, 1), Err(PacketError::Reserved));
     }

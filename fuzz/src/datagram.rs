@@ -17,7 +17,7 @@ pub fn dgram_decode(datagram: &[u8]) {
         assert!(datagram.len() <= most);
         assert_eq!(encoded(&packet), datagram);
         if let Packet::Hello(hello) = packet {
-            assert_eq!(Hello::cid_of_any_version(datagram), Some(hello.cid));
+            assert_eq!(Packet::cid_of_any_version(datagram), Some(hello.cid));
         }
     }
     if let Some(header) = ProxyHeader::decode(datagram) {
@@ -26,7 +26,7 @@ pub fn dgram_decode(datagram: &[u8]) {
         let (own, _) = datagram.split_at(header.len); // it is no longer than the datagram
         assert_eq!(ProxyHeader::decode(own), Some(header));
     }
-    assert!(Hello::cid_of_any_version(datagram).is_none() || datagram.len() >= HELLO_MIN);
+    assert!(Packet::cid_of_any_version(datagram).is_none() || datagram.len() >= HELLO_MIN);
     let mut again = Vec::new();
     if let Ok(msg1) = Msg1::decode(datagram) {
         msg1.encode(&mut again).expect("it was decoded");

@@ -488,6 +488,13 @@ pub(crate) enum Toward {
     Server,
 }
 
+/// The first datagram of a client.
+pub(crate) fn first_of(config: ClientConfig) -> Vec<u8> {
+    let mut client = session::Client::new(&config, random(1, 3000)).unwrap();
+    client.connect(START, &[server_address()]).unwrap();
+    client.emit(START).expect("it is to connect").0
+}
+
 /// The CONNECT, with a valid cookie, of a client at `from` that then goes silent. Each number is another
 /// client.
 pub(crate) fn connect_of(world: &mut World, from: SocketAddr, number: u64, config: ClientConfig) -> Vec<u8> {

@@ -41,6 +41,29 @@ fn a_handshake_ends_up_or_over_at_both_ends() {
     found.is_as_documented("a handshake");
 }
 
+/// The first datagram of a client may be all that its server needs. Each client has a token of its own.
+#[cfg(feature = "crypto")]
+#[test]
+fn a_handshake_with_a_token_ends_up_or_over_at_both_ends() {
+    let plan = Plan {
+        before: None,
+        deeds: &[],
+        may: &[Deed::CloseClient, Deed::CloseServer, Deed::Move, Deed::RestartServer, Deed::RestartClient],
+    };
+    let restarted = Plan { before: Some(&[]), deeds: &[Deed::RestartServer], ..plan };
+    let mut found = Found::default();
+    for (plan, search) in [(plan, faults(2)), (plan, free(3)), (restarted, faults(1))] {
+        let ends = |verifier| {
+            let (server, client) = configs(SUITE);
+            (common::tokens::requiring(verifier, server), client)
+        };
+        found +=
+            search_once(plan, SUITE, search, || ends(common::tokens::verifier(common::tokens::SERVER_ID)));
+    }
+    found.happened(&["client: Local(1)", "client: ServerForgot", "server: Peer(1)", "server: Timeout"]);
+    found.is_as_documented("a handshake with a connect token");
+}
+
 /// Both ends have keys only once a KEM_KEY and a KEM_CIPHERTEXT have arrived, the client before the server.
 #[cfg(feature = "pq")]
 #[test]
@@ -180,15 +203,23 @@ fn both_ways(with: u8) -> [(Suite, Search); 4] {
 
 fn explore<const N: usize>(plan: Plan, searches: [(Suite, Search); N]) -> Found {
     let mut found = Found::default();
-    searches.into_iter().for_each(|(suite, search)| found += search_once(plan, suite, search));
+    searches
+        .into_iter()
+        .for_each(|(suite, search)| found += search_once(plan, suite, search, || configs(suite)));
     found
 }
 
-fn search_once(plan: Plan, suite: Suite, search: Search) -> Found {
-    let (server, client) = configs(suite);
+/// `ends` makes the configs of each run.
+fn search_once(
+    plan: Plan,
+    suite: Suite,
+    search: Search,
+    ends: impl Fn() -> (ServerConfig, ClientConfig),
+) -> Found {
     let token = token(suite);
     let (mut explorer, mut found) = (Explorer::new(search), Found::default());
     loop {
+        let (server, client) = ends();
         let run = || play::run(plan, (&server, &client), &token, &mut explorer);
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(happened) => found.add(happened),

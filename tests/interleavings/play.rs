@@ -40,7 +40,7 @@ pub(crate) fn run(
     token: &[u8],
     explorer: &mut Explorer,
 ) -> BTreeMap<String, u64> {
-    let world = World::new(server, client, token);
+    let world = World::new(server.clone(), client, token);
     let since = world.now;
     let mut play = Play { world, plan, done: 0, used: 0, since, alone: None };
     while !play.is_over() {

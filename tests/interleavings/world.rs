@@ -3,6 +3,8 @@
 use crate::common::machine::Whole as _;
 use crate::common::ms;
 use crate::common::sessions::{client_address, random, server_address};
+#[cfg(feature = "crypto")]
+use crate::common::tokens::{NOW, token};
 use crate::records::Records;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +16,7 @@ use whitewater::{Channel, ClientConfig, ServerConfig, SessionId, Time};
 
 pub(crate) struct World<'a> {
     pub(crate) now: Time,
-    server_config: &'a ServerConfig,
+    server_config: ServerConfig,
     client_config: ClientConfig,
     token: &'a [u8],
     pub(crate) server: Server,
@@ -75,17 +77,13 @@ pub(crate) enum Deed {
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(
-        server_config: &'a ServerConfig,
-        client_config: &ClientConfig,
-        token: &'a [u8],
-    ) -> Self {
+    pub(crate) fn new(server_config: ServerConfig, client_config: &ClientConfig, token: &'a [u8]) -> Self {
         let mut world = Self {
             now: Time::from_millis(1000),
+            server: Server::new(&server_config, random(1, 1000)).unwrap(),
             server_config,
             client_config: client_config.clone(),
             token,
-            server: Server::new(server_config, random(1, 1000)).unwrap(),
             client: Client::new(client_config, random(1, 2000)).unwrap(),
             records: Records::default(),
             flight: VecDeque::new(),
@@ -103,6 +101,13 @@ impl<'a> World<'a> {
 
     fn begin_client(&mut self) {
         self.clients += 1;
+        #[cfg(feature = "crypto")]
+        if self.server_config.tokens.is_some() {
+            let token = token(self.clients, NOW, self.generation());
+            self.client_config.psk = Some(token.psk.clone());
+            self.client_config.token = Some(token);
+            self.server.set_unix_time(self.now, Duration::from_secs(NOW));
+        }
         self.client_config.user = vec![self.generation()];
         self.client = Client::new(&self.client_config, random(1, 2000 + self.clients)).unwrap();
         self.client.connect(self.now, &[server_address()]).unwrap();
@@ -208,7 +213,9 @@ impl<'a> World<'a> {
             }
             Deed::RestartServer => {
                 self.servers += 1;
-                self.server = Server::new(self.server_config, random(1, 1000 + self.servers)).unwrap();
+                self.server = Server::new(&self.server_config, random(1, 1000 + self.servers)).unwrap();
+                #[cfg(feature = "crypto")]
+                self.server.set_unix_time(self.now, Duration::from_secs(NOW));
                 self.records.begin_server();
             }
             Deed::RestartClient => {

@@ -78,16 +78,18 @@ impl Attempt {
         rng: &mut dyn CryptoRng,
     ) -> Result<Self, ConnectError> {
         let (mut candidates, others) = split(addresses);
-        let is_one_server = addresses.len() == 1 || config.is_routed();
         let first = candidates.first_mut().ok_or(ConnectError::NoAddress)?;
-        first.take_ticket(now, &config.ticket);
+        let is_early = (addresses.len() == 1 || config.is_routed()) && config.may_begin();
+        if !is_early {
+            first.take_ticket(now, &config.ticket); // otherwise it saves nothing, and shows who the client is
+        }
         let (cid, client_sid) = (u64::from_le_bytes(random(rng)), u32::from_le_bytes(random(rng)));
         let random = Zeroizing::new(random(rng));
         let (initiator, msg1) = begin(config, cid, client_sid, &random)?;
         Ok(Self {
             candidates,
             meets: config.is_routed(),
-            is_early: is_one_server && config.may_begin(),
+            is_early,
             others,
             cid,
             client_sid,
@@ -153,7 +155,7 @@ impl Attempt {
     /// continues: at the others, or for a while if all have refused.
     pub(super) fn on_deny(&mut self, now: Time, from: SocketAddr, deny: &Deny) -> bool {
         let is_ours = deny.cid == self.cid;
-        // Before a cookie was sent, the server cannot have failed to read a message.
+        // Before a CONNECT was sent, the server cannot have failed to read a message.
         let is_of_connect = matches!(deny.reason, DenyReason::Secret | DenyReason::Token);
         let Some(candidate) = self.candidate(from).filter(|it| is_ours && (!is_of_connect || it.is_asked))
         else {
@@ -177,7 +179,11 @@ impl Attempt {
         accept: &Accept<'_>,
     ) -> Option<Answer> {
         let is_ours = accept.cid == self.cid && accept.suite == config.suite.code();
-        if !is_ours || !self.candidate(from)?.is_asked {
+        let is_asked = match self.candidate(from) {
+            Some(candidate) => candidate.is_asked,
+            None => self.meets && self.candidates.iter().any(|candidate| candidate.is_asked),
+        };
+        if !is_ours || !is_asked {
             return None;
         }
         if let Some(accepted) = &self.kem.accepted {
@@ -189,6 +195,9 @@ impl Attempt {
         }
         let mut payload = Vec::new();
         let keys = self.initiator.read_msg2(accept.msg2, &mut payload).ok()?;
+        if self.candidate(from).is_none() {
+            self.candidates.push(Candidate::new(from)); // it is a way to the server
+        }
         Some(Answer { from, keys, payload })
     }
 

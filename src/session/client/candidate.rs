@@ -18,7 +18,7 @@ pub(super) struct Candidate {
     answered: Option<Time>,
     /// CONNECTs with a cookie that were sent there.
     connects: u32,
-    /// Whether any was, so that an answer to one may come.
+    /// Whether a CONNECT was sent there, with a cookie or without, so that an answer may come.
     pub(super) is_asked: bool,
     pub(super) has_denied: bool,
 }

@@ -1,4 +1,4 @@
-//! The client's end of a session: from the first HELLO to the last CLOSE.
+//! The client's end of a session: from the first datagram to the last CLOSE.
 
 mod attempt;
 mod candidate;
@@ -64,7 +64,7 @@ enum State {
 pub enum ClientState {
     /// Not connected yet.
     Idle,
-    /// Asking for a cookie.
+    /// Asking for a cookie, or with a connect token for the session.
     Hello,
     /// In the handshake, with a cookie or a ticket.
     Connect,

@@ -17,7 +17,7 @@ use crate::session::exchange::{Attempt, HandshakeError, Responder};
 use crate::session::random;
 use crate::session::seats::{Entry, has_share};
 use crate::session::token::{Grant, NONCE_LEN, TokenError, Verifier};
-use crate::session::wire::{CHALLENGE_LEN, Challenge, Connect, DenyReason, Hello, Msg1, PacketError};
+use crate::session::wire::{CHALLENGE_LEN, Challenge, Connect, DenyReason, Hello, Msg1, Packet, PacketError};
 use crate::time::Time;
 use siphasher::sip::SipHasher24;
 use std::collections::BTreeMap;
@@ -70,21 +70,25 @@ impl Server {
 
     /// Makes a session from a CONNECT, if everything is right. Without a good cookie there is no answer: a CONNECT is
     /// shorter than a HELLO, and a client that needs an answer also sends HELLOs. A CHALLENGE answers one whose ticket
-    /// is not good, or that has no proof, so that it costs no time: that one is as long as a HELLO.
+    /// is not good, or that has no proof, so that it costs no time: these are as long as a HELLO.
     pub(super) fn on_connect(&mut self, now: Time, arrival: Arrival, connect: &Connect<'_>, size: u16) {
         let Err(refused) = self.try_connect(now, arrival, connect) else { return };
         let &Connect { suite, protocol_id, cid, .. } = connect;
         let from = arrival.address;
         self.count(now, from, refused);
+        if !connect.has_proof() {
+            return match refused.refusal {
+                Refusal::Suite | Refusal::Protocol => self.refuse_offer(now, from, cid, refused),
+                Refusal::Outdated | Refusal::Shape => {} // it was told so
+                _ => self.greet(now, Claim { address: from, suite, protocol_id, cid }, 0, size),
+            };
+        }
         let reason = match refused.refusal {
             Refusal::PerAddress | Refusal::PerNetwork | Refusal::Full => DenyReason::Busy,
             Refusal::Handshake => DenyReason::Secret,
             Refusal::Token => DenyReason::Token,
-            Refusal::Ticket | Refusal::Unproven => {
-                return self.greet(now, Claim { address: from, suite, protocol_id, cid }, 0, size);
-            }
-            Refusal::Suite | Refusal::Protocol if !connect.has_proof() => {
-                return self.refuse_offer(now, from, cid, refused);
+            Refusal::Ticket => {
+                return self.challenge(now, Claim { address: from, suite, protocol_id, cid }, 0);
             }
             _ => return,
         };
@@ -286,7 +290,7 @@ impl Server {
     /// Tells a client of another version which versions there are.
     pub(super) fn refuse_version(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         self.count(now, from, Refusal::Version);
-        if let Some(cid) = Hello::cid_of_any_version(datagram) {
+        if let Some(cid) = Packet::cid_of_any_version(datagram) {
             self.deny(now, from, cid, DenyReason::Version);
         }
     }

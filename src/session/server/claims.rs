@@ -1,6 +1,6 @@
 //! Where an attempt to connect comes from. Whoever sees a CONNECT can copy it and be first, and a NAT may give a client
 //! another port while it waits. So an attempt is what a CONNECT says, and what it is told goes to each proven address
-//! from which it came. Only the client can go on from there.
+//! from which it came, and to the first one if it was let in there at once. Only the client can go on from there.
 
 use super::seat::ACCEPT_EACH;
 use crate::rate::{host, network};
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 /// What identifies an attempt: a keyed hash of all that its CONNECT says but epoch and cookie.
 pub(super) type Mark = u64;
 
-/// The proven addresses from which an attempt came, the first one first, and when each may be answered again.
+/// The addresses from which an attempt came, the first one first, and when each may be answered again.
 #[derive(Clone, Debug)]
 pub(super) struct Claims(Vec<(SocketAddr, Time)>);
 

@@ -1,6 +1,8 @@
-//! The server's end of sessions: many on one socket, and no state for strangers whose address is not proven.
+//! The server's end of sessions: many on one socket, and no state for strangers whose address is not proven, but for
+//! a few with a connect token.
 //!
-//! `admission` leads from a first datagram to a client that may join, with a token if one is required.
+//! `admission` leads from a first datagram to a client that may join, with a token if one is required, and `unproven`
+//! says who may before its address is proven.
 //! `claims` are the addresses that it came from, and `half_open` says who goes when many who were never heard
 //! from fill the room. `opening` asks the application, and makes the session or rejects the client. `replies`
 //! answers strangers, and limits how often. `seat` holds a client from its request to the end of its session:

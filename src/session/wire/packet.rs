@@ -42,7 +42,7 @@ pub struct Hello {
 }
 
 values! {
-    /// The answer to a [`Hello`].
+    /// The answer to a [`Hello`], or to a [`Connect`] whose sender has to prove its address first.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     Challenge {
         suite: u16,
@@ -169,6 +169,16 @@ impl<'a> Packet<'a> {
 }
 
 impl Packet<'_> {
+    /// The connection attempt of a HELLO or CONNECT of any version. It is in the same place in all versions, so that a
+    /// server can tell the client that it does not speak its version. `None`: it is neither, or too short to be answered.
+    #[must_use]
+    pub fn cid_of_any_version(datagram: &[u8]) -> Option<u64> {
+        let kind = *datagram.first().filter(|kind| matches!(**kind, kind::HELLO | kind::CONNECT))?;
+        let mut reader = of_kind(kind, datagram).ok().filter(|_| datagram.len() >= HELLO_MIN)?;
+        reader.bytes(11_usize).ok()?;
+        reader.u64().ok()
+    }
+
     /// The session of a datagram to a server.
     pub(in crate::session) const fn sid(&self) -> Option<u32> {
         match self {
@@ -206,15 +216,6 @@ impl Hello {
             return Err(PacketError::Reserved);
         }
         Ok(Self { suite, protocol_id, cid, client_stamp, size })
-    }
-
-    /// The connection attempt of a HELLO of any version. It is in the same place in all versions, so that a server can
-    /// tell the client that it does not speak its version. `None`: it is not a HELLO, or too short to be answered.
-    #[must_use]
-    pub fn cid_of_any_version(datagram: &[u8]) -> Option<u64> {
-        let mut reader = of_kind(kind::HELLO, datagram).ok().filter(|_| datagram.len() >= HELLO_MIN)?;
-        reader.bytes(11_usize).ok()?;
-        reader.u64().ok()
     }
 }
 

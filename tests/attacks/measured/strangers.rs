@@ -2,13 +2,15 @@
 
 use super::{count, count_after};
 use crate::common::machine::Whole as _;
-use crate::common::sessions::{World, client_address, connect_of};
+use crate::common::sessions::{World, client_address, connect_of, first_of};
 use crate::handshake::kinds;
 use whitewater::ServerConfig;
 use whitewater::inside::session::wire::{Connect, Hello};
 
 pub(super) fn all() {
     hellos();
+    #[cfg(feature = "crypto")]
+    early();
     for (name, config, client) in kinds() {
         let mut world = World::new(1, &ServerConfig { accepts_per_second: 1000, ..config });
         let from = |number| client_address(number, 9);
@@ -31,6 +33,23 @@ pub(super) fn all() {
             answered(&mut world, &format!("server, {name}: CONNECT again"), number, &connect);
             world.run(2000);
         }
+    }
+}
+
+/// CONNECTs without a proof, with connect tokens.
+#[cfg(feature = "crypto")]
+fn early() {
+    let (_, config, client) = kinds().pop().unwrap();
+    for number in 0..4 {
+        let mut world = World::new(1, &config);
+        let (early, mut forged) = (first_of(client.clone()), Vec::new());
+        let read = Connect::decode(&early).unwrap();
+        let mut token = read.token.to_vec();
+        *token.last_mut().unwrap() ^= 1;
+        Connect { token: &token, ..read }.encode(&mut forged).unwrap();
+        answered(&mut world, "server, tokens: CONNECT at once with a forged token", number, &forged);
+        answered(&mut world, "server, tokens: CONNECT at once", number, &early);
+        answered(&mut world, "server, tokens: CONNECT at once again", number, &early);
     }
 }
 

@@ -233,9 +233,13 @@ impl Internet {
     }
 
     fn send(&mut self, from: SocketAddr, to: SocketAddr, datagram: Vec<u8>) {
+        let greets = match Packet::decode(datagram.get(..1200).unwrap_or_default()) {
+            Ok(Packet::Hello(Hello { suite, cid, client_stamp, .. })) => Some((suite, cid, client_stamp)),
+            Ok(Packet::Connect(connect)) if !connect.has_proof() => Some((connect.suite, connect.cid, 0)),
+            _ => None,
+        };
         if self.is_observed
-            && let Ok(Packet::Hello(Hello { suite, cid, client_stamp, .. })) =
-                Packet::decode(datagram.get(..1200).unwrap_or_default())
+            && let Some((suite, cid, client_stamp)) = greets
         {
             let (epoch, cookie) = (1, [7; 16]);
             let mut datagram = Vec::new();
