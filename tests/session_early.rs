@@ -12,7 +12,7 @@ use common::sessions::{
 use common::tokens::{SERVER_ID, by_token, key, order, requiring, strict, token, verifier};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use whitewater::inside::session::wire::{Challenge, Connect, Deny, Packet, kind};
+use whitewater::inside::session::wire::{Challenge, Connect, Deny, Hello, Packet, kind};
 use whitewater::session::token::{Order, PublicToken};
 use whitewater::session::{Client, DenyReason, Suite};
 use whitewater::{ClientConfig, ServerConfig, SessionConfig};
@@ -317,6 +317,27 @@ fn a_flood_of_forged_addresses_takes_a_quarter_of_the_places_and_costs_others_on
     assert!(world.server.len() <= 17 && world.server.stats().memory < 1 << 20, "{:?}", world.server.stats());
 }
 
+/// 20 times what one address may ask for. Others ask for a cookie.
+#[test]
+fn clients_that_are_let_in_at_once_share_a_rate() {
+    let limits = ServerConfig { accepts_per_second: 2, accept_burst: 4, half_open: 16_384, ..default() };
+    let mut world = world_with(ServerConfig { max_sessions: 2048, ..limits });
+    let mut number = 0_u16;
+    let mut let_in = |world: &mut World, count: u16| {
+        let before = world.server.stats().early;
+        for _ in 0..count {
+            number += 1;
+            let [low, high] = number.to_le_bytes();
+            world.inject(SocketAddr::new([10, 1, high, low].into(), 1), &early(1000 + number));
+        }
+        world.server.stats().early - before
+    };
+    assert_eq!(let_in(&mut world, 20), 8, "twice the burst of an address");
+    world.run(150);
+    assert_eq!(let_in(&mut world, 20), 6, "40 a second");
+    assert_eq!(world.server.stats().rejected.unproven, 26);
+}
+
 #[test]
 fn an_unproven_client_is_removed_when_one_with_a_cookie_needs_its_place() {
     let mut world = world_with(ServerConfig { max_sessions: 4, half_open: 8, ..default() });
@@ -342,9 +363,23 @@ fn an_unproven_client_is_removed_when_one_with_a_cookie_needs_its_place() {
     assert!(takes(&mut world, late(1000)) <= ms(122));
 }
 
+/// The same CONNECT with a cookie of that address.
+fn with_cookie(world: &mut World, from: SocketAddr, connect: &[u8]) -> Vec<u8> {
+    let read = Connect::decode(connect).unwrap();
+    let Connect { suite, protocol_id, cid, .. } = read;
+    let (mut hello, mut proven) = (Vec::new(), Vec::new());
+    Hello { suite, protocol_id, cid, client_stamp: 0, size: 512 }.encode(&mut hello).unwrap();
+    let before = world.strangers.len();
+    world.inject(from, &hello);
+    let (_, challenge) = world.strangers.drain(before..).next().unwrap();
+    let Challenge { epoch, cookie, .. } = Challenge::decode(&challenge).unwrap();
+    Connect { epoch, cookie, ..read }.encode(&mut proven).unwrap();
+    proven
+}
+
 /// An observer is faster than the client, and sends a copy of its CONNECT in the name of another address.
 #[test]
-fn a_copy_that_is_first_costs_its_client_a_round_trip_and_nothing_else() {
+fn a_copy_that_is_first_costs_its_client_half_a_second_and_nothing_else() {
     for copies in [1, 10] {
         let mut world = world_with(default());
         world.taps = true;
@@ -357,8 +392,8 @@ fn a_copy_that_is_first_costs_its_client_a_round_trip_and_nothing_else() {
         let accepts = world.strangers.iter().filter(|(_, bytes)| bytes[0] == kind::ACCEPT).count();
         assert_eq!((accepts, world.server.len()), (1, 1), "the others get cookies");
         let start = world.now;
-        assert!(world.run_until(1_000, |world| world.clients[index].session.is_connected()));
-        assert!(world.now.since(start) <= ms(122), "{:?}", world.now.since(start));
+        assert!(world.run_until(2_000, |world| world.clients[index].session.is_connected()));
+        assert!(world.now.since(start) <= ms(700), "{:?}", world.now.since(start));
         // The session is where the client is, and the audit of the world sees to it that nobody else gets more than they sent.
         for number in 0..100 {
             world.clients[index].session.connection_mut().unwrap().send(on(0), &[number; 100]).unwrap();
@@ -366,10 +401,75 @@ fn a_copy_that_is_first_costs_its_client_a_round_trip_and_nothing_else() {
             world.run(50);
         }
         let stats = world.server.stats();
-        assert_eq!((world.sessions.len(), stats.accepted, stats.early), (1, 1, 1), "{stats:?}");
+        assert_eq!((world.sessions.len(), stats.early, stats.unconfirmed), (1, 1, 1), "{stats:?}");
         assert_eq!(world.session().peer_addr(), world.address(index));
         assert!(3 * sent_to(&world, victim(0)) <= 101 * 1200, "{}", sent_to(&world, victim(0)));
     }
+}
+
+/// Whoever has a token names somebody else's address, and asks with a cookie of their own as well. What they send to the session comes from either.
+#[test]
+fn nobody_gets_a_session_to_an_address_that_they_cannot_read_at() {
+    let mut world = world_with(default());
+    world.taps = true;
+    let victim = client_address(9, 9);
+    let index = join(&mut world, &path(), by_token(&numbered(1)));
+    let (_, own, _, datagram) = world.tap[0].clone();
+    world.inject(victim, &datagram);
+    let (_, accept) = world.strangers[0].clone();
+    assert!(world.run_until(2_000, |world| world.clients[index].session.is_connected()));
+    let is_accept = |(_, _, to, it): &&common::sessions::Tapped| it[0] == kind::ACCEPT && *to == own;
+    let (.., other) = world.tap.iter().rfind(is_accept).unwrap();
+    assert!(*other != accept, "what the victim got opens nothing");
+    let (mut sent, mut forged) = (world.tap.len(), datagram.len());
+    for number in 0..100 {
+        world.clients[index].session.connection_mut().unwrap().send(on(0), &[number; 100]).unwrap();
+        world.run(20);
+        let data: Vec<_> = world.tap[sent..].iter().filter(|(_, from, ..)| *from == own).cloned().collect();
+        data.iter().for_each(|(.., datagram)| world.inject(victim, datagram));
+        forged += data.iter().map(|(.., datagram)| datagram.len()).sum::<usize>();
+        sent = world.tap.len();
+    }
+    assert_eq!((world.sessions.len(), world.session().peer_addr()), (1, own));
+    assert!(3 * sent_to(&world, victim) <= forged, "{} for {forged}", sent_to(&world, victim));
+}
+
+/// An observer has a cookie of their own, and asks with the CONNECT of a client that was let in a moment ago.
+#[test]
+fn a_client_that_was_let_in_has_half_a_second_to_be_heard_from() {
+    let mut world = world_with(default());
+    world.taps = true;
+    let index = join(&mut world, &path(), by_token(&numbered(1)));
+    let (_, own, _, datagram) = world.tap[0].clone();
+    world.run(31);
+    let thief = client_address(9, 9);
+    for _ in 0..10 {
+        let copy = with_cookie(&mut world, thief, &datagram);
+        world.inject(thief, &copy);
+        world.run(10);
+    }
+    assert!(world.strangers.is_empty(), "the answer is for the client");
+    let stats = world.server.stats();
+    assert_eq!((stats.accepted, stats.unconfirmed, world.sessions.len()), (1, 0, 1), "{stats:?}");
+    assert!(world.clients[index].session.is_connected() && world.session().peer_addr() == own);
+}
+
+/// They have tokens of many players, and two addresses.
+#[test]
+fn nobody_has_more_sessions_at_an_address_by_asking_from_another_one_first() {
+    let mut world = world_with(ServerConfig { sessions_per_address: 2, ..default() });
+    let (own, other) = (client_address(1, 1).ip(), client_address(9, 9));
+    for number in 1..=4 {
+        let config = by_token(&numbered(number));
+        let mut client = Client::new(&config, random(1, 2000 + u64::from(number) - 1)).unwrap();
+        client.connect(world.now, &[server_address()]).unwrap();
+        let (datagram, _) = client.emit(world.now).unwrap();
+        world.inject(other, &datagram);
+        join_at(&mut world, own, 1000 + number, config);
+        world.run(2_500);
+    }
+    assert_eq!(world.sessions.len(), 2, "{:?}", world.server.stats());
+    assert!(world.server.stats().rejected.per_address > 0);
 }
 
 #[test]

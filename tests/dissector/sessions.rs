@@ -86,12 +86,10 @@ fn the_handshake_is_shown_as_it_was_sent() {
     Reset { sid: 0x0e0f_1011, token: *b"a token of 16 by" }.encode(&mut more[1]).unwrap();
     captured.extend(more.map(|datagram| (at, server, client, datagram)));
     let connect = captured.iter().find_map(|(.., bytes)| Connect::decode(bytes).ok()).unwrap();
-    let mut with_ticket = Vec::new();
-    Connect { epoch: TICKET | 7, ..connect }.encode(&mut with_ticket).unwrap();
-    captured.push((at, client, server, with_ticket));
-    let mut unproven = Vec::new();
-    Connect { epoch: NO_PROOF, cookie: [0; 16], ..connect }.encode(&mut unproven).unwrap();
-    captured.push((at, client, server, unproven));
+    let mut others = [Vec::new(), Vec::new()];
+    Connect { epoch: TICKET | 7, ..connect }.encode(&mut others[0]).unwrap();
+    Connect { epoch: NO_PROOF, cookie: [0; 16], ..connect }.encode(&mut others[1]).unwrap();
+    captured.extend(others.map(|datagram| (at, client, server, datagram)));
     let fields = [
         "ww.kind",
         "ww.suite",

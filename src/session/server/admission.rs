@@ -6,6 +6,7 @@ use super::opening::Guest;
 use super::relayed::direct;
 use super::seat::{Place, TIME_WAIT};
 use super::stats::{Refusal, Refused, Why};
+use super::unproven::NOWHERE;
 use super::{Server, ServerConfig, Suite};
 
 use crate::machine::{Arrival, Underlay};
@@ -100,11 +101,13 @@ impl Server {
         let suite = self.check_offer(connect.suite, connect.protocol_id, underlay)?;
         let ticket = self.check_address(now, from, connect)?;
         let mark = self.mark(connect);
-        let is_known = self.seats.knows(now, mark);
+        let mut is_known = self.seats.knows(now, mark);
         if let Some(ticket) = ticket {
             self.use_ticket(ticket, from, mark, is_known)?;
         }
-        if !connect.has_proof() {
+        if connect.has_proof() {
+            is_known &= !self.begins_anew(now, from, mark)?;
+        } else {
             self.check_unproven(now, from, suite, connect, is_known.then_some(mark))?;
         }
         // From here on, the address of the client is proven, or nobody minds.
@@ -183,8 +186,8 @@ impl Server {
         }
         if self.seats.table.is_full() {
             let chance = random(&mut *self.random.0);
-            let may_go = |id| self.seats.is_ghost(now, id) || self.seats.is_unproven(id);
-            let ghost = self.seats.half_open.crowding(chance, may_go);
+            let ghost = self.seats.half_open.crowding(chance, |id| self.seats.is_ghost(now, id));
+            let ghost = ghost.or_else(|| self.seats.half_open.of_host(host(NOWHERE)).next());
             return ghost.map(Some).ok_or(Refusal::Full);
         }
         Ok(None)

@@ -4,7 +4,6 @@ use super::admission::Pass;
 use super::claims::Claims;
 use super::seat::{Answer, Peer, Place, Seat, TIME_WAIT};
 use super::stats::Refusal;
-use super::unproven::NOWHERE;
 use super::{Server, SessionId, Suite};
 use crate::rate::host;
 use crate::session::connection::{Connection, Parts};
@@ -203,12 +202,7 @@ impl Server {
         let answer = self.answer(now, guest, responder, Err(code), user);
         self.seats.bury(now, &guest.place);
         if let Some((answer, _)) = answer {
-            self.seats.rejections.insert(
-                now,
-                mark,
-                host(if guest.is_proven { address } else { NOWHERE }),
-                answer,
-            );
+            self.seats.rejections.insert(now, mark, host(address), answer);
             self.reply_answers(now, &guest.claims, mark);
         }
     }

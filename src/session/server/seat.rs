@@ -271,9 +271,10 @@ impl Seats {
         self.half_open.of_host(host).find(|id| !is_contested(id))
     }
 
-    /// Whether the address of a client is not proven. It is removed if there is no other room.
-    pub(super) fn is_unproven(&self, id: u32) -> bool {
-        self.table.get(id).is_some_and(|seat| !seat.is_proven())
+    /// The seat of an attempt whose address is not proven.
+    pub(super) fn unproven(&self, mark: Mark) -> Option<u32> {
+        let id = *self.by_mark.get(&mark)?;
+        self.table.get(id).is_some_and(|seat| !seat.is_proven()).then_some(id)
     }
 
     /// Whether an admitted client has not been heard from for longer than an answer takes. It is removed if there is no

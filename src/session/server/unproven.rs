@@ -11,8 +11,9 @@ use crate::session::wire::Connect;
 use crate::time::Time;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The address that clients count for whose own is not proven.
-pub(super) const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
+/// The address that clients count for whose own is not proven: nobody's. Source: RFC 6666.
+pub(super) const NOWHERE: SocketAddr =
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0)), 0);
 
 impl Server {
     /// Whether a CONNECT without a proof may be answered with an ACCEPT. `known`: it is of an attempt that there is or was.
@@ -41,12 +42,30 @@ impl Server {
         if self.rates.unproven.spend(now) { Ok(()) } else { Err(Refusal::Unproven.into()) }
     }
 
+    /// An attempt came with a proof. Whether it begins anew, because it was let in before without one, in the name of another
+    /// address. That one may be a forgery, and must not get a session by what its answer says here: so it is another
+    /// answer. But the proof may be of a copy from elsewhere, so whoever came first has half a second to be heard from.
+    pub(super) fn begins_anew(&mut self, now: Time, from: SocketAddr, mark: Mark) -> Result<bool, Refusal> {
+        let Some(id) = self.seats.unproven(mark) else { return Ok(false) };
+        let Some(named) = self.seats.peer(id).map(|peer| peer.place.address) else { return Ok(false) };
+        if named == from {
+            return Ok(false);
+        }
+        // A NAT may have given the client another port.
+        if host(named) != host(from) && !self.seats.is_ghost(now, id) {
+            return Err(Refusal::Repeated);
+        }
+        self.displace(now, id);
+        Ok(true)
+    }
+
     /// Whether nobody needs the place that a client would take.
     fn has_plenty(&mut self, now: Time, from: SocketAddr) -> bool {
         let each = self.config.sessions_per_address;
-        let of_nowhere = self.seats.half_open.of_host(host(NOWHERE));
         let most = self.seats.places_left(&self.config).div_ceil(SHARE);
-        if of_nowhere.len() >= most || !self.rates.may_accept(now, from) {
+        let is_short = self.rates.strain(now) > 0 || self.seats.strain(now, &self.config) > 0;
+        let of_nowhere = self.seats.half_open.of_host(host(NOWHERE));
+        if is_short || of_nowhere.len() >= most || !self.rates.may_accept(now, from) {
             return false;
         }
         let is_of_host =
@@ -54,8 +73,6 @@ impl Server {
         let of_host = of_nowhere.filter(is_of_host).count();
         of_host < OF_HOST
             && self.seats.hosts.of(host(from)) + of_host < each.into()
-            && self.rates.strain(now) == 0
-            && self.seats.strain(now, &self.config) == 0
             && self.find_room(now, from) == Ok(None)
     }
 }
