@@ -101,12 +101,12 @@ impl Server {
         let suite = self.check_offer(connect.suite, connect.protocol_id, underlay)?;
         let ticket = self.check_address(now, from, connect)?;
         let mark = self.mark(connect);
-        let mut is_known = self.seats.knows(now, mark);
+        let is_known = self.seats.knows(now, mark);
         if let Some(ticket) = ticket {
             self.use_ticket(ticket, from, mark, is_known)?;
         }
         if connect.has_proof() {
-            is_known &= !self.begins_anew(now, from, mark)?;
+            self.prove(now, from, mark)?;
         } else {
             self.check_unproven(now, from, suite, connect, is_known.then_some(mark))?;
         }

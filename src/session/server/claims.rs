@@ -1,6 +1,6 @@
 //! Where an attempt to connect comes from. Whoever sees a CONNECT can copy it and be first, and a NAT may give a client
 //! another port while it waits. So an attempt is what a CONNECT says, and what it is told goes to each proven address
-//! from which it came. One that was let in [before its address was proven](super::unproven) is told so there only. Only the client can go on from there.
+//! from which it came. One that was let in [before that](super::unproven) is told so there, until another one is proven. Only the client can go on from there.
 
 use super::seat::ACCEPT_EACH;
 use crate::rate::{host, network};

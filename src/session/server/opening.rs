@@ -222,7 +222,7 @@ impl Server {
             said: self.config.session.said(user),
             rejected: session.err(),
             reset_token: session.ok().map(token).unwrap_or_default(),
-            ticket: session.ok().map(|_| self.ticket(now, address, mark)),
+            ticket: session.ok().filter(|_| is_proven).map(|_| self.ticket(now, address, mark)),
         };
         let [mut payload, mut message, mut accept] = [const { Vec::new() }; 3];
         msg2.encode(&mut payload).ok()?;

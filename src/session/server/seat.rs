@@ -216,6 +216,23 @@ impl Seats {
         self.table.insert(id, seat);
     }
 
+    /// The client of an unproven seat receives packets at `address`: it is there from now on, and counts there.
+    pub(super) fn prove(&mut self, now: Time, id: u32, address: SocketAddr) {
+        let Some(Seat::Session(peer)) = self.table.get_mut(id) else { return };
+        let Some(answer) = &mut peer.half_open else { return };
+        (answer.is_proven, answer.claims) = (true, Claims::new(address, now));
+        if std::mem::replace(&mut peer.place.address, address) != address {
+            peer.connection.begin_at(address);
+            peer.connection.on_stale_token(now);
+        }
+        self.half_open.leave(id);
+        self.half_open.enter(now, id, address);
+        self.hosts.leave(host(NOWHERE));
+        self.hosts.enter(host(address));
+        self.networks.leave(network(NOWHERE));
+        self.networks.enter(network(address));
+    }
+
     /// A client was heard from, at `address`: from now on it counts there, if it has room for another, or if it counted for
     /// nobody's address.
     pub(super) fn confirm(&mut self, id: u32, address: SocketAddr, was_proven: bool, most: usize) {
@@ -271,10 +288,11 @@ impl Seats {
         self.half_open.of_host(host).find(|id| !is_contested(id))
     }
 
-    /// The seat of an attempt whose address is not proven.
-    pub(super) fn unproven(&self, mark: Mark) -> Option<u32> {
+    /// The seat of an attempt whose address is not proven, and that address.
+    pub(super) fn unproven(&self, mark: Mark) -> Option<(u32, SocketAddr)> {
         let id = *self.by_mark.get(&mark)?;
-        self.table.get(id).is_some_and(|seat| !seat.is_proven()).then_some(id)
+        let seat = self.table.get(id).filter(|seat| !seat.is_proven())?;
+        Some((id, seat.place().address))
     }
 
     /// Whether an admitted client has not been heard from for longer than an answer takes. It is removed if there is no

@@ -5,7 +5,7 @@
 use super::claims::Mark;
 use super::relayed::direct;
 use super::stats::{Refusal, Refused};
-use super::{Server, Suite};
+use super::{Server, ServerConfig, Suite};
 use crate::rate::host;
 use crate::session::wire::Connect;
 use crate::time::Time;
@@ -27,8 +27,9 @@ impl Server {
     ) -> Result<(), Refused> {
         // Only what comes directly: the relay does not know either who is at an address. An application that is asked may
         // judge by the address, and the answer of a hybrid suite is longer than the question.
-        let is_for_all = self.config.ask || direct(from).is_some() || suite.is_hybrid();
-        if self.tokens.is_none() || is_for_all {
+        // Whoever gets a cookie in a client's name must not keep it out, and the client comes back by a move.
+        let &ServerConfig { ask, migration, .. } = &self.config;
+        if self.tokens.is_none() || ask || !migration || direct(from).is_some() || suite.is_hybrid() {
             return Err(Refusal::Unproven.into());
         }
         if let Some(mark) = known {
@@ -42,21 +43,25 @@ impl Server {
         if self.rates.unproven.spend(now) { Ok(()) } else { Err(Refusal::Unproven.into()) }
     }
 
-    /// An attempt came with a proof. Whether it begins anew, because it was let in before without one, in the name of another
-    /// address. That one may be a forgery, and must not get a session by what its answer says here: so it is another
-    /// answer. But the proof may be of a copy from elsewhere, so whoever came first has half a second to be heard from.
-    pub(super) fn begins_anew(&mut self, now: Time, from: SocketAddr, mark: Mark) -> Result<bool, Refusal> {
-        let Some(id) = self.seats.unproven(mark) else { return Ok(false) };
-        let Some(named) = self.seats.peer(id).map(|peer| peer.place.address) else { return Ok(false) };
-        if named == from {
-            return Ok(false);
-        }
-        // A NAT may have given the client another port.
-        if host(named) != host(from) && !self.seats.is_ghost(now, id) {
+    /// An attempt came with a proof. If it was let in without one, in the name of another address, it is only here from now
+    /// on: whoever was named may not have asked. But the proof may be of a copy, so they have half a second to be heard
+    /// from. Later they are challenged, as anybody at another address.
+    pub(super) fn prove(&mut self, now: Time, from: SocketAddr, mark: Mark) -> Result<(), Refusal> {
+        let Some((id, named)) = self.seats.unproven(mark) else { return Ok(()) };
+        if named != from && !self.seats.is_ghost(now, id) {
             return Err(Refusal::Repeated);
         }
-        self.displace(now, id);
-        Ok(true)
+        if !self.rates.accepts(now, from) {
+            return Err(Refusal::AcceptRate);
+        }
+        let &ServerConfig { sessions_per_address, half_open_per_address, .. } = &self.config;
+        let is_full = self.seats.hosts.of(host(from)) >= sessions_per_address.into()
+            || self.seats.half_open.of_host(host(from)).len() >= half_open_per_address.into();
+        if is_full {
+            return Err(Refusal::PerAddress);
+        }
+        self.seats.prove(now, id, from);
+        Ok(())
     }
 
     /// Whether nobody needs the place that a client would take.
