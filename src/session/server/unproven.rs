@@ -26,8 +26,8 @@ impl Server {
         known: Option<Mark>,
     ) -> Result<(), Refused> {
         // Only what comes directly: the relay does not know either who is at an address. An application that is asked may
-        // judge by the address, and the answer of a hybrid suite is longer than the question.
-        // Whoever gets a cookie in a client's name must not keep it out, and the client comes back by a move.
+        // judge by the address, and the answer of a hybrid suite is longer than the question. Without moves, whoever proves an
+        // address with a copy could keep the client out.
         let &ServerConfig { ask, migration, .. } = &self.config;
         if self.tokens.is_none() || ask || !migration || direct(from).is_some() || suite.is_hybrid() {
             return Err(Refusal::Unproven.into());
