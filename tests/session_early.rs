@@ -15,7 +15,7 @@ use std::time::Duration;
 use whitewater::inside::session::wire::{Challenge, Connect, Deny, Hello, Packet, kind};
 use whitewater::session::token::{Order, PublicToken};
 use whitewater::session::{Client, DenyReason, Suite};
-use whitewater::{ClientConfig, ServerConfig, SessionConfig};
+use whitewater::{ClientConfig, CloseReason, ServerConfig, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path() -> LinkConfig {
@@ -490,6 +490,48 @@ fn whoever_proves_an_address_for_a_client_that_was_let_in_does_not_keep_its_sess
 
 fn is_data((_, from, _, bytes): &common::sessions::Tapped, sender: SocketAddr) -> bool {
     *from == sender && kind_of(bytes) == kind::DATA
+}
+
+/// Its channels are others than the server's.
+#[test]
+fn a_client_that_is_rejected_is_told_so_when_its_address_is_proven() {
+    let mut world = world_with(default());
+    let session =
+        SessionConfig { channels: vec![on(0).config(), on(1).config()], ..SessionConfig::default() };
+    let other = |number| ClientConfig { session: session.clone(), ..by_token(&numbered(number)) };
+    for number in 0..20 {
+        world.inject(client_address(9, 1 + number), &first_of(other(100 + number)));
+    }
+    assert!(
+        world.strangers.len() == 20 && world.strangers.iter().all(|(_, bytes)| bytes[0] == kind::CHALLENGE)
+    );
+    let index = world.add(&path(), &path(), &session, other(1));
+    assert!(world.run_until(122, |world| world.clients[index].closed().is_some()));
+    let closed = world.clients[index].closed();
+    assert!(matches!(closed, Some(CloseReason::Denied(DenyReason::Shape(_)))), "{closed:?}");
+    assert_eq!((world.server.len(), world.server.stats().rejected.shape), (0, 1));
+}
+
+/// A neighbour who is never heard from has taken the place of their address, and somebody has copied the CONNECT first.
+#[test]
+fn a_client_that_proves_its_address_gets_the_place_of_its_neighbours_oldest_attempt() {
+    let mut world = world_with(ServerConfig { half_open_per_address: 1, ..default() });
+    world.taps = true;
+    let ip = client_address(1, 1).ip();
+    let neighbour = SocketAddr::new(ip, 9);
+    let copy = with_cookie(&mut world, neighbour, &early(1000));
+    world.inject(neighbour, &copy);
+    assert_eq!(world.server.len(), 1);
+    let index = join_at(&mut world, ip, 1000, by_token(&numbered(1)));
+    let (.., datagram) =
+        world.tap.iter().rfind(|(_, from, ..)| *from == world.address(index)).unwrap().clone();
+    world.inject(client_address(9, 9), &datagram);
+    assert_eq!(world.server.len(), 2);
+    let start = world.now;
+    assert!(world.run_until(2_000, |world| world.clients[index].session.is_connected()));
+    assert!(world.now.since(start) <= ms(700), "{:?}", world.now.since(start));
+    world.run(31);
+    assert_eq!((world.sessions.len(), world.server.len()), (1, 1));
 }
 
 /// The client could not come back by a move.

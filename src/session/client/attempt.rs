@@ -108,7 +108,7 @@ impl Attempt {
 
     pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
         let next = Self::new(now, config, &self.others, rng).ok()?;
-        Some(Self { denied: self.denied, ..next })
+        Some(Self { denied: self.denied, is_early: self.is_early, ..next })
     }
 
     pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {

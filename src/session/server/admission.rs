@@ -80,7 +80,6 @@ impl Server {
         if !connect.has_proof() {
             return match refused.refusal {
                 Refusal::Suite | Refusal::Protocol => self.refuse_offer(now, from, cid, refused),
-                Refusal::Outdated | Refusal::Shape => {} // it was told so
                 _ => self.greet(now, Claim { address: from, suite, protocol_id, cid }, 0, size),
             };
         }
@@ -235,6 +234,13 @@ impl Server {
             return Err(Refusal::Handshake.because(PacketError::Field { field: "max_datagram" }));
         }
         (guest.max_datagram, guest.features, guest.user) = (max_datagram, features, user.into());
+        let of_token = self.tokens.as_ref().zip(grant.as_ref());
+        let is_outdated =
+            of_token.is_some_and(|(tokens, grant)| tokens.is_outdated(grant.client_id, grant.created));
+        let mismatch = self.shape.compare(shape);
+        if !connect.has_proof() && (is_outdated || mismatch.is_some()) {
+            return Err(Refusal::Unproven.into()); // it is told so once its address is proven
+        }
         if let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) {
             // The client has shown that the token is its own, so nobody may use it again.
             let used = tokens.unix(now).and_then(|unix| tokens.verifier.use_up(unix, &grant));
@@ -242,7 +248,7 @@ impl Server {
                 TokenError::Full => Refusal::Full.into(),
                 error => Refusal::Token.because(error),
             })?;
-            if tokens.is_outdated(grant.client_id, grant.created) {
+            if is_outdated {
                 let user = self.config.user.clone();
                 self.turn_away(now, &guest, responder, code::REPLACED, &user);
                 return Err(Refusal::Outdated.into());
@@ -250,7 +256,7 @@ impl Server {
             guest.nonce = Some(grant.nonce);
             guest.pass = Some(grant.into());
         }
-        if let Some(mismatch) = self.shape.compare(shape) {
+        if let Some(mismatch) = mismatch {
             let ours = self.shape.clone();
             self.turn_away(now, &guest, responder, code::SHAPE, ours.bytes());
             return Err(Refusal::Shape.because(mismatch));

@@ -221,6 +221,7 @@ impl Seats {
         let Some(Seat::Session(peer)) = self.table.get_mut(id) else { return };
         let Some(answer) = &mut peer.half_open else { return };
         (answer.is_proven, answer.claims) = (true, Claims::new(address, now));
+        peer.place.entry.due = now + TIME_WAIT;
         if std::mem::replace(&mut peer.place.address, address) != address {
             peer.connection.begin_at(address);
             peer.connection.on_stale_token(now);

@@ -55,10 +55,12 @@ impl Server {
             return Err(Refusal::AcceptRate);
         }
         let &ServerConfig { sessions_per_address, half_open_per_address, .. } = &self.config;
-        let is_full = self.seats.hosts.of(host(from)) >= sessions_per_address.into()
-            || self.seats.half_open.of_host(host(from)).len() >= half_open_per_address.into();
-        if is_full {
+        if self.seats.hosts.of(host(from)) >= sessions_per_address.into() {
             return Err(Refusal::PerAddress);
+        }
+        if self.seats.half_open.of_host(host(from)).len() >= half_open_per_address.into() {
+            let goes = self.seats.oldest_of(host(from)).ok_or(Refusal::PerAddress)?;
+            self.displace(now, goes);
         }
         self.seats.prove(now, id, from);
         Ok(())

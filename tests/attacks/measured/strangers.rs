@@ -2,7 +2,7 @@
 
 use super::{count, count_after};
 use crate::common::machine::Whole as _;
-use crate::common::sessions::{World, client_address, connect_of, first_of};
+use crate::common::sessions::{World, client_address, connect_of};
 use crate::handshake::kinds;
 use whitewater::ServerConfig;
 use whitewater::inside::session::wire::{Connect, Hello};
@@ -42,7 +42,7 @@ fn early() {
     let (_, config, client) = kinds().pop().unwrap();
     for number in 0..4 {
         let mut world = World::new(1, &config);
-        let (early, mut forged) = (first_of(client.clone()), Vec::new());
+        let (early, mut forged) = (crate::common::sessions::first_of(client.clone()), Vec::new());
         let read = Connect::decode(&early).unwrap();
         let mut token = read.token.to_vec();
         *token.last_mut().unwrap() ^= 1;
