@@ -14,9 +14,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use whitewater::inside::session::wire::{Challenge, Connect, Deny, Hello, Packet, kind};
 use whitewater::session::token::{Order, PublicToken};
-use whitewater::session::{Client, DenyReason, Suite};
+use whitewater::session::{Client, DenyReason};
 use whitewater::{ClientConfig, CloseReason, ServerConfig, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
+
+#[cfg(feature = "pq")]
+const HYBRID: whitewater::session::Suite = whitewater::session::Suite::HYBRID_TOKEN;
 
 fn path() -> LinkConfig {
     LinkConfig::with_rtt(ms(60))
@@ -96,7 +99,7 @@ fn whoever_is_not_let_in_at_once_is_up_after_two_round_trips() {
     let few = ServerConfig { half_open: 4, ..default() };
     let cases = [
         #[cfg(feature = "pq")]
-        ("of a hybrid suite", of(Suite::HYBRID_TOKEN), token(Suite::HYBRID_TOKEN), 0, false),
+        ("of a hybrid suite", of(HYBRID), token(HYBRID), 0, false),
         ("with short HELLOs", of(SUITE), ClientConfig { hello: 1199, ..token(SUITE) }, 0, false),
         ("after another that was not heard from", few, token(SUITE), 1, true),
         ("after 64 that were not heard from", default(), token(SUITE), 64, true),
