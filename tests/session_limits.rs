@@ -43,6 +43,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("../src/session/server/tickets.rs"),
         include_str!("../src/session/seal/tests/noise.rs"),
         include_str!("session_close.rs"),
+        include_str!("session_early.rs"),
         include_str!("session_events.rs"),
         include_str!("session_fec.rs"),
         include_str!("session_greedy.rs"),
