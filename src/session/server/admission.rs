@@ -109,7 +109,7 @@ impl Server {
         } else {
             self.check_unproven(now, from, suite, connect, is_known.then_some(mark))?;
         }
-        // From here on, the address of the client is proven, or nobody minds.
+        // From here on, the address of the client is proven, or need not be.
         if is_known {
             return Ok(self.repeat(now, from, mark)?);
         }
